@@ -131,7 +131,7 @@ impl Collectives {
         if self.oversubscribed || watch.is_turn() {
             return false;
         }
-        let mut spin = Spin::new(messages.at_once());
+        let mut spin = Spin::new(messages.at_once);
         while !self.channels.reached(watch) {
             if !spin.goes_on(clock::now) {
                 return false;
@@ -208,12 +208,12 @@ impl Collectives {
         let flights = work.flights.iter_mut();
         flights
             .filter_map(|f| f.req.take())
-            .for_each(|req| messages.release(req));
+            .for_each(|req| messages.requests_mut().release(req));
     }
 
     /// Makes a run a request, which [`crate::Engine::progress`] drives from now on.
     pub(crate) fn launch(&mut self, messages: &mut Messages, run: Box<Run>) -> ReqId {
-        let req = messages.open();
+        let req = messages.requests_mut().open();
         self.running.add(req, run);
         self.advance(messages, self.running.len() - 1);
         messages.flush();

@@ -111,7 +111,7 @@ impl Departed {
         collectives: &Collectives,
         req: ReqId,
     ) -> Option<String> {
-        match messages.machine.endpoint.requests.awaits(req.0) {
+        match messages.requests().awaits(req) {
             Awaits::NoPeer => None,
             Awaits::Peer(peer) => self.ask_peer(messages, peer),
             Awaits::Anyone(context) => self.ask_all(messages, context),
@@ -123,7 +123,7 @@ impl Departed {
         if peer == self.me {
             return None;
         }
-        messages.ask(peer);
+        messages.machine.endpoint.ask(peer);
         messages.machine.endpoint.peers.why_left(peer)
     }
 
@@ -131,7 +131,7 @@ impl Departed {
     fn ask_all(&self, messages: &mut Messages, context: ContextId) -> Option<String> {
         let peers = &messages.machine.endpoint.peers;
         if let Some(peer) = self.find_sender(context, |p| !peers.has_left(p)) {
-            messages.ask(peer);
+            messages.machine.endpoint.ask(peer);
         }
         self.all_left(messages, context)
     }
@@ -220,8 +220,8 @@ impl Engine {
 }
 
 fn end_hopeless(engine: &mut Engine, req: ReqId, why: String) {
-    if engine.messages.machine.endpoint.requests.awaits(req.0) != Awaits::Owner {
-        return engine.messages.machine.fail(req.0, &why);
+    if engine.messages.requests().awaits(req) != Awaits::Owner {
+        return engine.messages.machine.fail(req, &why);
     }
     if let Some(run) = engine.parts.collectives.running.take(req) {
         let failure = engine.abandon(run, Failure::gone(why));

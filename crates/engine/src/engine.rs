@@ -95,7 +95,7 @@ impl Engine {
     pub fn shares_memory(&self, peer: Peer) -> bool {
         let hosts = self.job.hosts();
         let same = hosts.get(peer.idx()) == hosts.get(self.job.me.idx());
-        same && self.messages.has_memory()
+        same && self.messages.paths.ranks().is_some()
     }
 
     /// The jobs that this rank has met, and the way to others.

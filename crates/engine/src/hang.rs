@@ -169,7 +169,7 @@ impl Seen<'_> {
     }
 
     fn wait_of(&self, req: ReqId) -> Wait {
-        match self.0.messages.machine.stand(req.0) {
+        match self.0.messages.machine.stand(req) {
             Stand::Receive { want, from, room } => Wait {
                 kind: kind(want.context, Kind::Receive),
                 peer: from.map(|p| p.0),

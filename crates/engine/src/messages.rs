@@ -24,21 +24,18 @@ use kw_base::{Calibration, ContextId, Peer, Tick};
 use kw_boot::{Job, Launcher};
 use kw_path::shm::region::ShmRegions;
 use kw_path::{Body, Sent};
-use kw_proto::endpoint::{CompletionGuard, Found, Outcome};
+use kw_proto::endpoint::{Found, Requests};
 use kw_proto::machine::Machine;
 use kw_proto::matching::Envelope;
-use kw_proto::p2p::{self, TakenMessage};
+use kw_proto::p2p::TakenMessage;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
 use kw_waiting::Spin;
 use kw_waiting::constants::wait::FRAMES_AT_ONCE;
 use outlet::Outlet;
+use progress::Patience;
 use std::ops::Range;
 use std::time::Duration;
-
-/// See [`Messages::looks_for_more`]: about half as long as a rank takes between the answer to a
-/// short operation and its next one. Built-in.
-const LOOKS_FOR_MORE: u32 = 32;
 
 /// How long a blocking receive polls for its message before it becomes a request.
 fn at_once(figures: &Calibration) -> Duration {
@@ -70,10 +67,10 @@ pub struct Messages {
     pub(crate) arrivals: u64,
     /// Frames have come during a send, and their consequences were not handled.
     pub(crate) unsettled: bool,
-    /// See [`Messages::at_once`].
-    at_once: Duration,
-    /// `arrivals` at the program's last unsuccessful poll, and since when it has not changed.
-    quiet: (u64, Tick),
+    /// How long to poll for data that is likely to come at once, before a proper wait; zero if
+    /// others may need the CPU.
+    pub(crate) at_once: Duration,
+    patience: Patience,
 }
 
 impl std::fmt::Debug for Messages {
@@ -101,7 +98,7 @@ impl Messages {
             true => Duration::ZERO,
             false => at_once(job.agreed().calibration()),
         };
-        let now = paths.clock();
+        let patience = Patience::new(paths.clock());
         Messages {
             machine,
             paths,
@@ -109,7 +106,7 @@ impl Messages {
             arrivals: 0,
             unsettled: false,
             at_once,
-            quiet: (0, now),
+            patience,
         }
     }
 
@@ -159,7 +156,7 @@ impl Messages {
                     return self.send_slow(to, env, mode, buf);
                 }
             };
-            return Started::from(self.machine.sender().sent_eager(to, env, len, queued));
+            return self.machine.sender().sent_eager(to, env, len, queued);
         }
         self.send_slow(to, env, mode, buf)
     }
@@ -203,11 +200,8 @@ impl Messages {
         }
         let started = self.machine.sender().send(to, env, mode.into(), buf);
         self.flush();
-        match Started::from(started) {
-            Started::Request(req) if self.is_clean(req) => {
-                self.take(req);
-                Started::Done
-            }
+        match started {
+            Started::Request(req) if self.requests_mut().take_clean(req).is_some() => Started::Done,
             started => started,
         }
     }
@@ -219,12 +213,6 @@ impl Messages {
         self.unsettled |= self.poll(|paths, port| paths.poll_from(to, port));
     }
 
-    /// Whether the request has ended well.
-    fn is_clean(&self, req: ReqId) -> bool {
-        let outcome = self.peek(req);
-        outcome.is_some_and(|o| o.failure.is_none() && !o.cancelled)
-    }
-
     /// Starts a receive.
     #[inline]
     pub fn recv(&mut self, want: Want, buf: Buf) -> ReqId {
@@ -232,25 +220,9 @@ impl Messages {
         if let Some(from) = from.filter(|&p| !self.paths.is_routed(p)) {
             self.route_by_memory(from);
         }
-        let key = self.machine.receiver().recv(want.pattern(), from, buf);
+        let req = self.machine.receiver().recv(want.pattern(), from, buf);
         self.flush_some();
-        ReqId(key)
-    }
-
-    /// How long to poll for data that is likely to come at once, before a proper wait.
-    #[inline]
-    pub(crate) fn at_once(&self) -> Duration {
-        self.at_once
-    }
-
-    /// How many unsuccessful polls are worthwhile for something that is likely to come at once; none
-    /// if others may need the CPU.
-    #[inline]
-    pub(crate) fn looks_for_more(&self) -> u32 {
-        match self.at_once.is_zero() {
-            true => 0,
-            false => LOOKS_FOR_MORE,
-        }
+        req
     }
 
     /// Receives a message of up to `room` bytes that is there, or comes within a moment, without a
@@ -294,23 +266,12 @@ impl Messages {
         Some(found)
     }
 
-    /// Whether a short message to this peer goes over shared memory.
-    #[inline]
-    pub(crate) fn is_over_memory(&mut self, to: Peer) -> bool {
-        self.paths.memory_to(to).is_some()
-    }
-
-    /// Whether ranks of this host share memory.
-    pub(crate) fn has_memory(&self) -> bool {
-        self.paths.ranks().is_some()
-    }
-
     /// Takes a short message over shared memory past the queues, if it is the next of its sender
     /// and no message waits: `take` is offered those of all senders in turn, and returns whether it
     /// has taken one. No receive may ever be posted that matches it.
     #[inline]
     pub(crate) fn take_unasked(&mut self, mut take: impl FnMut(&Header, &[u8]) -> bool) -> bool {
-        if !self.machine.receiver().may_take_unasked() {
+        if !self.machine.p2p.receiving.may_take_unasked() {
             return false;
         }
         let Some(memory) = self.paths.memory() else {
@@ -327,12 +288,12 @@ impl Messages {
 
     /// Starts a receive of a message that `from` sends as [`SendMode::Fetched`].
     pub(crate) fn recv_fetched(&mut self, want: Want, from: Peer, buf: Buf) -> ReqId {
-        let key = self
+        let req = self
             .machine
             .receiver()
             .recv_fetched(want.pattern(), from, buf);
         self.flush();
-        ReqId(key)
+        req
     }
 
     /// A receive of the program that has not ended and writes memory of this buffer: its envelope.
@@ -366,59 +327,27 @@ impl Messages {
 
     /// Receives a message taken off the queue (MPI_Mrecv).
     pub fn recv_message(&mut self, message: MessageId, buf: &Buf) -> Option<ReqId> {
-        let key = self.machine.receiver().recv_message(message.0, buf);
+        let req = self.machine.receiver().recv_message(message.0, buf);
         self.flush();
-        key.map(ReqId)
+        req
     }
 
     /// Asks to cancel; the request completes either way (MPI 5.0, 3.8.4).
     pub fn cancel(&mut self, req: ReqId) {
-        self.machine.cancel(req.0);
+        self.machine.cancel(req);
         self.flush();
     }
 
-    /// Whether the request has ended.
-    #[inline]
-    pub fn is_done(&self, req: ReqId) -> bool {
-        self.machine.endpoint.requests.is_done(req.0)
+    /// The requests of messages, and those that parts of the engine open for their own operations.
+    #[inline(always)]
+    pub fn requests(&self) -> &Requests<Buf> {
+        &self.machine.endpoint.requests
     }
 
-    /// The outcome of a request that has ended, left in place (MPI_Request_get_status).
-    pub fn peek(&self, req: ReqId) -> Option<&Outcome> {
-        self.machine.endpoint.requests.peek(req.0)
-    }
-
-    /// Takes the outcome of a request that has ended; the id is dead from then on.
-    #[inline]
-    pub fn take(&mut self, req: ReqId) -> Option<Outcome> {
-        self.machine.endpoint.requests.take(req.0)
-    }
-
-    /// Takes the result of a request that has ended well; `None`: call [`Messages::take`].
-    #[inline]
-    pub(crate) fn take_clean(&mut self, req: ReqId) -> Option<Found> {
-        self.machine.endpoint.requests.take_clean(req.0)
-    }
-
-    /// Forgets a request; it continues and is dropped when it ends (MPI_Request_free).
-    pub fn release(&mut self, req: ReqId) {
-        self.machine.endpoint.requests.release(req.0);
-    }
-
-    /// Keeps a value until the request has ended, or drops it at once if it has. It is dropped by
-    /// the owner of the lock, in any thread.
-    pub fn keep(&mut self, req: ReqId, what: CompletionGuard) {
-        self.machine.endpoint.requests.keep(req.0, what);
-    }
-
-    /// A request that its owner ends with [`Messages::close`]: no message does.
-    pub(crate) fn open(&mut self) -> ReqId {
-        ReqId(self.machine.endpoint.requests.open())
-    }
-
-    /// Ends such a request.
-    pub(crate) fn close(&mut self, req: ReqId, outcome: Outcome) {
-        self.machine.endpoint.requests.close(req.0, outcome);
+    /// The same, for changes.
+    #[inline(always)]
+    pub fn requests_mut(&mut self) -> &mut Requests<Buf> {
+        &mut self.machine.endpoint.requests
     }
 
     /// Adds to a counter of this rank.
@@ -438,22 +367,6 @@ impl Messages {
     pub(crate) fn spread(&mut self, now: Tick) {
         if self.paths.spread(now) {
             self.count(Counter::Spread, 1);
-        }
-    }
-
-    /// The time: the machine's, or that of a simulated network.
-    #[inline]
-    pub(crate) fn clock(&self) -> Tick {
-        self.paths.clock()
-    }
-}
-
-impl From<p2p::Started> for Started {
-    #[inline]
-    fn from(s: p2p::Started) -> Started {
-        match s {
-            p2p::Started::Done => Started::Done,
-            p2p::Started::Request(k) => Started::Request(ReqId(k)),
         }
     }
 }

@@ -133,7 +133,7 @@ impl Partitioned {
         if let Started::Request(id) =
             messages.send(to, (context, source, SETUP_TAG), SendMode::Standard, &word)
         {
-            messages.release(id);
+            messages.requests_mut().release(id);
         }
         let side = Side::Send {
             to,
@@ -192,7 +192,7 @@ impl Partitioned {
                 source.next = Some((req, word));
                 self.expecting += 1;
             }
-            if messages.is_done(req) {
+            if messages.requests().is_done(req) {
                 self.take_setup(messages, at);
             }
         }
@@ -207,7 +207,7 @@ impl Partitioned {
             return;
         };
         self.expecting -= 1;
-        let outcome = messages.take(req);
+        let outcome = messages.requests_mut().take(req);
         let mut bytes = [0; SETUP_LEN];
         word.read(0, &mut bytes);
         let failure = outcome.and_then(|o| o.failure).map(|f| *f);
@@ -261,7 +261,7 @@ impl Partitioned {
 
     /// Starts an operation that is not active.
     pub fn start(&mut self, messages: &mut Messages, id: PartId) -> ReqId {
-        let (req, now) = (messages.open(), messages.clock());
+        let (req, now) = (messages.requests_mut().open(), messages.paths.clock());
         let Some(op) = self.ops.get_mut(id.0) else {
             return req;
         };
@@ -430,7 +430,7 @@ impl Partitioned {
         let done = |s: &Source| {
             s.next
                 .as_ref()
-                .is_some_and(|(req, _)| messages.is_done(*req))
+                .is_some_and(|(req, _)| messages.requests().is_done(*req))
         };
         let sources = self.sources.iter();
         let come: Vec<_> = sources
@@ -464,13 +464,14 @@ impl Partitioned {
         };
         let Some(setup) = op.setup else { return };
         let mut over = Vec::new();
-        op.flights.retain(|&(req, cargo)| match messages.take(req) {
-            None => true,
-            Some(outcome) => {
-                over.push((cargo, outcome));
-                false
-            }
-        });
+        op.flights
+            .retain(|&(req, cargo)| match messages.requests_mut().take(req) {
+                None => true,
+                Some(outcome) => {
+                    over.push((cargo, outcome));
+                    false
+                }
+            });
         let want = match op.side {
             Side::Recv { want, .. } => Some(want),
             Side::Send { .. } => None,
@@ -518,7 +519,7 @@ impl Partitioned {
             return;
         };
         let outcome = op.outcome();
-        messages.close(req, outcome);
+        messages.requests_mut().close(req, outcome);
         if freed {
             self.ops.remove(key);
         }

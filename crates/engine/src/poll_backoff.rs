@@ -19,7 +19,7 @@ use std::time::Duration;
 impl<T> Inner<T> {
     fn clock(&self) -> Tick {
         let engine = self.engine.as_ref();
-        engine.map_or_else(kw_sys::clock::now, |e| e.messages.clock())
+        engine.map_or_else(kw_sys::clock::now, |e| e.messages.paths.clock())
     }
 
     #[inline]
@@ -66,7 +66,11 @@ impl<T: Send + 'static> Guard<'_, T> {
             return found;
         }
         let engine = inner.engine.as_mut()?;
-        let began = inner.policy.polls.is_due().then(|| engine.messages.clock());
+        let began = inner
+            .policy
+            .polls
+            .is_due()
+            .then(|| engine.messages.paths.clock());
         let moved = engine.progress();
         let found = find(inner);
         let of_many = found.is_none() && inner.looked_in_vain(moved);

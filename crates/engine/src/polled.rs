@@ -136,7 +136,7 @@ impl Polled for Engine {
 
     #[inline]
     fn clock(&self) -> Tick {
-        self.messages.clock()
+        self.messages.paths.clock()
     }
 
     fn used() -> Duration {
@@ -221,7 +221,7 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn is_done(&self, req: ReqId) -> bool {
-        self.messages.is_done(req)
+        self.messages.requests().is_done(req)
     }
 
     #[inline(always)]
@@ -256,7 +256,7 @@ impl Polled for Engine {
 
     #[inline(always)]
     fn ended(&self) -> u64 {
-        self.messages.machine.endpoint.requests.ended()
+        self.messages.requests().ended()
     }
 
     #[inline(always)]
@@ -269,7 +269,7 @@ impl Polled for Engine {
     }
 
     fn notice_takeover(&mut self) {
-        let active = self.messages.machine.endpoint.requests.active() as i64;
+        let active = self.messages.requests().active() as i64;
         tracing::trace!("the progress thread takes over, {active} request(s) are active");
         self.messages
             .record(Event::EventTakeover, [active, 0, 0, 0]);

@@ -10,7 +10,7 @@ impl Engine {
     /// Whether anything is active that needs progress.
     #[inline]
     pub fn busy(&self) -> bool {
-        self.messages.machine.endpoint.requests.active() != 0 || self.may_hold_up_others()
+        self.messages.requests().active() != 0 || self.may_hold_up_others()
     }
 
     /// Whether others may wait for what this rank does about it. Not if it only waits for messages
@@ -18,7 +18,7 @@ impl Engine {
     /// memory.
     #[inline]
     pub fn may_hold_up_others(&self) -> bool {
-        self.messages.machine.endpoint.requests.may_hold_up_others()
+        self.messages.requests().may_hold_up_others()
             || self.parts.may_hold_up_others()
             || self.messages.paths.pending()
     }
@@ -113,7 +113,7 @@ impl Engine {
     /// continued. Not for use inside progress.
     #[inline(always)]
     pub fn look_after_sending(&mut self) {
-        if self.messages.owes_a_look() {
+        if self.messages.machine.p2p.sending.owes_a_look() {
             self.look();
         } else if self.messages.unsettled {
             self.look_for_others();

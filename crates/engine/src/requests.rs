@@ -23,7 +23,7 @@ impl<'a> Requests<'a> {
 
     /// A request that its owner ends with [`Requests::end`]: no message does.
     pub fn open(self) -> ReqId {
-        self.messages.open()
+        self.messages.requests_mut().open()
     }
 
     /// Ends such a request, which has moved this many bytes.
@@ -36,7 +36,7 @@ impl<'a> Requests<'a> {
     #[inline]
     pub fn take_clean(self, req: ReqId) -> Option<Found> {
         match self.collectives.running.failed.is_empty() {
-            true => self.messages.take_clean(req),
+            true => self.messages.requests_mut().take_clean(req),
             false => None,
         }
     }
@@ -44,7 +44,7 @@ impl<'a> Requests<'a> {
     /// Takes the outcome of a request that has ended; the id is dead from then on.
     #[inline]
     pub fn take(self, req: ReqId) -> Option<Outcome> {
-        let outcome = self.messages.take(req)?;
+        let outcome = self.messages.requests_mut().take(req)?;
         Some(outcome.map(|failure| match failure {
             Some(failure) => Some(Failure::Message(failure)),
             None => self.collectives.failure_of(req),
@@ -54,6 +54,6 @@ impl<'a> Requests<'a> {
     /// Forgets a request; it continues and is dropped when it ends (MPI_Request_free).
     pub fn release(self, req: ReqId) {
         self.collectives.failure_of(req);
-        self.messages.release(req);
+        self.messages.requests_mut().release(req);
     }
 }

@@ -92,8 +92,8 @@ impl Engine {
             tracing::info!("{line}");
         }
         self.messages.paths.close();
-        let end = self.messages.clock() + LINGER;
-        while self.messages.paths.pending() && self.messages.clock() < end {
+        let end = self.messages.paths.clock() + LINGER;
+        while self.messages.paths.pending() && self.messages.paths.clock() < end {
             self.progress();
             std::thread::yield_now();
         }

@@ -193,7 +193,7 @@ impl SharedCounters {
     pub fn forget(&mut self, messages: &mut Messages, id: SharedCounterId) {
         if let Some(kept) = self.kept.remove(id.0) {
             messages.cancel(kept.next);
-            messages.release(kept.next);
+            messages.requests_mut().release(kept.next);
         }
     }
 }
@@ -306,8 +306,8 @@ impl HostCounter {
 
 impl Kept {
     fn go_on(&mut self, messages: &mut Messages) {
-        while messages.is_done(self.next) {
-            let Some(outcome) = messages.take(self.next) else {
+        while messages.requests().is_done(self.next) {
+            let Some(outcome) = messages.requests_mut().take(self.next) else {
                 return;
             };
             let mut bytes = [0; QUESTION_LEN];
@@ -337,7 +337,7 @@ impl Kept {
         let ends = (&*self.group, self.me);
         let sent = say(messages, self.context, ends, to, tag, &value.to_le_bytes());
         if let Started::Request(id) = sent {
-            messages.release(id);
+            messages.requests_mut().release(id);
         }
     }
 }

@@ -76,6 +76,10 @@ use std::sync::Arc;
 use sync::Waiter;
 use tally::Tally;
 
+/// Unsuccessful polls that are worthwhile for the next short operation of a rank: about half as
+/// long as it takes between the answer to one and the next. Built-in.
+const LOOKS_FOR_MORE: u32 = 32;
+
 /// Names a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WinId(Key);
@@ -347,7 +351,10 @@ impl Windows {
     /// waits for the answer of each.
     #[inline]
     pub(crate) fn take_those_that_follow(&mut self, messages: &mut Messages) -> Taken {
-        let looks = messages.looks_for_more();
+        let looks = match messages.at_once.is_zero() {
+            true => 0,
+            false => LOOKS_FOR_MORE,
+        };
         taking::take(&mut self.all, &mut self.bytes, messages, looks)
     }
 

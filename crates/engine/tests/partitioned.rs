@@ -117,6 +117,7 @@ fn transfer(seed: u64) {
         for (engine, id) in engines.iter_mut().zip(ids) {
             let outcome = engine
                 .messages
+                .requests_mut()
                 .take(id)
                 .unwrap_or_else(|| panic!("seed {seed}: it never ends"));
             assert_eq!(outcome.failure, None, "seed {seed}");
@@ -167,7 +168,12 @@ fn parts_that_take_long_leave_one_by_one() {
         wait(&mut engines);
         for (engine, id) in engines.iter_mut().zip(ids) {
             assert_eq!(
-                engine.messages.take(id).expect("it has ended").failure,
+                engine
+                    .messages
+                    .requests_mut()
+                    .take(id)
+                    .expect("it has ended")
+                    .failure,
                 None
             );
         }

@@ -78,7 +78,7 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
     let mut rounds = 0;
     while !waiting
         .iter()
-        .all(|(me, r, _)| engines[*me].messages.is_done(*r))
+        .all(|(me, r, _)| engines[*me].messages.requests().is_done(*r))
     {
         engines.iter_mut().for_each(|e| {
             e.progress();
@@ -87,7 +87,11 @@ fn exchange(seed: u64, options: SimOptions, write: bool) {
         assert!(rounds < 2_000_000, "seed {seed}: something never ends");
     }
     for (me, r, expect) in waiting {
-        let outcome = engines[me].messages.take(r).expect("it has ended");
+        let outcome = engines[me]
+            .messages
+            .requests_mut()
+            .take(r)
+            .expect("it has ended");
         assert_eq!(outcome.failure, None, "seed {seed}");
         if let Some((buf, bytes)) = expect {
             let mut got = vec![0; bytes.len()];
@@ -155,11 +159,12 @@ fn a_cut_ends_what_needs_the_peer_and_nothing_else() {
     }
     let failure = engines[0]
         .messages
+        .requests_mut()
         .take(lost)
         .expect("it has ended")
         .failure;
     assert!(format!("{failure:?}").contains("rank 1"), "{failure:?}");
-    assert!(!engines[0].messages.is_done(kept));
+    assert!(!engines[0].messages.requests().is_done(kept));
     engines[2]
         .messages
         .send(Peer(0), (WORLD, 2, 1), SendMode::Standard, &buf);
@@ -171,6 +176,7 @@ fn a_cut_ends_what_needs_the_peer_and_nothing_else() {
     assert_eq!(
         engines[0]
             .messages
+            .requests_mut()
             .take(kept)
             .expect("it has ended")
             .failure,

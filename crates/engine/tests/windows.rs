@@ -110,7 +110,7 @@ impl Job {
     fn has_ended(&mut self, rank: usize, started: &Started) -> bool {
         match started {
             Started::Done => true,
-            Started::Request(req) => match self.engines[rank].messages.take(*req) {
+            Started::Request(req) => match self.engines[rank].messages.requests_mut().take(*req) {
                 None => false,
                 Some(outcome) => {
                     assert_eq!(outcome.failure, None);

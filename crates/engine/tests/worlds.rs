@@ -36,7 +36,10 @@ fn send(engine: &mut Engine, me: u32, to: u32, bytes: &[u8]) -> Option<ReqId> {
 
 fn all_end(engines: &mut [Engine], reqs: &[(usize, ReqId)]) {
     for _ in 0..100_000 {
-        if reqs.iter().all(|(me, r)| engines[*me].messages.is_done(*r)) {
+        if reqs
+            .iter()
+            .all(|(me, r)| engines[*me].messages.requests().is_done(*r))
+        {
             return;
         }
         engines.iter_mut().for_each(|e| {

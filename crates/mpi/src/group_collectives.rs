@@ -486,7 +486,10 @@ pub fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
         ..WaitOn::default()
     };
     let mut guard = mpi.lock.wait(mpi.lock(), on, |inner| {
-        inner.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
+        inner
+            .engine
+            .as_ref()
+            .is_none_or(|e| e.messages.requests().is_done(id))
     });
     let outcome = guard.engine.as_mut().and_then(|e| e.requests().take(id));
     let mut outcome = outcome.ok_or_else(stopped)?;

@@ -58,7 +58,7 @@ impl Attached {
         let mut lost = None;
         let used = &mut self.used;
         self.messages.retain(|m| {
-            if !engine.messages.is_done(m.id) {
+            if !engine.messages.requests().is_done(m.id) {
                 return true;
             }
             *used -= m.cost;
@@ -206,7 +206,7 @@ impl Buffers {
     /// The first message up to number `upto` that has not left.
     pub fn oldest(&self, owner: Owner, upto: u64, engine: &Engine) -> Option<ReqId> {
         let a = self.attached.iter().find(|a| a.owner == owner)?;
-        let waiting = |m: &&Message| m.serial <= upto && !engine.messages.is_done(m.id);
+        let waiting = |m: &&Message| m.serial <= upto && !engine.messages.requests().is_done(m.id);
         a.messages.iter().find(waiting).map(|m| m.id)
     }
 

@@ -76,7 +76,7 @@ fn keep(engine: &mut Engine, parts: &[Part], hook: &Arc<Hook>) {
     let under_way: CompletionGuard = Arc::new(UnderWay(hook.clone()));
     for part in parts {
         if let Part::Flying(f) = part {
-            engine.messages.keep(f.id, under_way.clone());
+            engine.messages.requests_mut().keep(f.id, under_way.clone());
         }
     }
 }

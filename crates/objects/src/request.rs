@@ -236,9 +236,12 @@ impl Requests {
 
     /// Pending operations of requests that the user still holds.
     pub fn unfinished(&self, engine: &Engine) -> usize {
-        let flies = |p: &Part| matches!(p, Part::Flying(f) if !engine.messages.is_done(f.id));
+        let flies =
+            |p: &Part| matches!(p, Part::Flying(f) if !engine.messages.requests().is_done(f.id));
         let count = |kind: &Kind| match kind {
-            Kind::Flight(f) | Kind::Scoped(f, _) => !engine.messages.is_done(f.id) as usize,
+            Kind::Flight(f) | Kind::Scoped(f, _) => {
+                !engine.messages.requests().is_done(f.id) as usize
+            }
             Kind::Pair(parts) => parts.iter().filter(|p| flies(p)).count(),
             _ => 0,
         };
@@ -336,7 +339,9 @@ impl Part {
     #[inline]
     fn pending(&self, engine: &Engine) -> Option<Pending> {
         match self {
-            Part::Flying(f) if !engine.messages.is_done(f.id) => Some(Pending::On(f.id, f.from)),
+            Part::Flying(f) if !engine.messages.requests().is_done(f.id) => {
+                Some(Pending::On(f.id, f.from))
+            }
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ mod net;
 
 use kw_base::Peer;
 use kw_base::counters::Counter;
-use kw_proto::endpoint::ReqKey;
+use kw_proto::endpoint::ReqId;
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
 use kw_proto::p2p::{Mode, Started};
@@ -86,7 +86,7 @@ fn announcing() -> Net {
     Net::new(2, choice, false)
 }
 
-fn post(net: &mut Net, me: usize) -> ReqKey {
+fn post(net: &mut Net, me: usize) -> ReqId {
     let want = Pattern {
         context: CONTEXT,
         source: Some(1 - me as u32),

@@ -5,7 +5,7 @@ mod net;
 
 use kw_base::Peer;
 use kw_base::counters::Counter;
-use kw_proto::endpoint::ReqKey;
+use kw_proto::endpoint::ReqId;
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
 use kw_proto::p2p::{Mode, Started};
@@ -36,7 +36,7 @@ fn net(n: usize) -> Net {
     net
 }
 
-fn send_in(net: &mut Net, context: u32, from: usize, to: usize, tag: i32) -> ReqKey {
+fn send_in(net: &mut Net, context: u32, from: usize, to: usize, tag: i32) -> ReqId {
     let source = from as u32;
     let env = Envelope {
         context,
@@ -54,11 +54,11 @@ fn send_in(net: &mut Net, context: u32, from: usize, to: usize, tag: i32) -> Req
     }
 }
 
-fn send(net: &mut Net, from: usize, to: usize, tag: i32) -> ReqKey {
+fn send(net: &mut Net, from: usize, to: usize, tag: i32) -> ReqId {
     send_in(net, CONTEXT, from, to, tag)
 }
 
-fn flood(net: &mut Net, from: usize, to: usize) -> Vec<ReqKey> {
+fn flood(net: &mut Net, from: usize, to: usize) -> Vec<ReqId> {
     let sent = (0..MANY).map(|_| send(net, from, to, 1)).collect();
     net.deliver_all();
     sent
@@ -72,7 +72,7 @@ fn want(source: Option<u32>, tag: i32) -> Pattern {
     }
 }
 
-fn receive(net: &mut Net, me: usize, source: Option<u32>, tag: i32) -> ReqKey {
+fn receive(net: &mut Net, me: usize, source: Option<u32>, tag: i32) -> ReqId {
     let buf = Mem::new(vec![0; 8]);
     let key = net.machines[me]
         .receiver()

@@ -3,7 +3,7 @@
 mod net;
 
 use kw_base::{ContextId, Peer};
-use kw_proto::endpoint::{Awaits, Failure, ReqKey};
+use kw_proto::endpoint::{Awaits, Failure, ReqId};
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
 use kw_proto::p2p::{Mode, Started};
@@ -21,7 +21,7 @@ fn net(n: usize) -> Net {
     Net::new(n, EAGER_TO_100, false)
 }
 
-fn send(net: &mut Net, from: usize, to: usize, mode: Mode, len: usize) -> ReqKey {
+fn send(net: &mut Net, from: usize, to: usize, mode: Mode, len: usize) -> ReqId {
     let env = Envelope {
         context: CONTEXT,
         source: from as u32,
@@ -38,7 +38,7 @@ fn send(net: &mut Net, from: usize, to: usize, mode: Mode, len: usize) -> ReqKey
     }
 }
 
-fn recv(net: &mut Net, me: usize, from: Option<u32>) -> ReqKey {
+fn recv(net: &mut Net, me: usize, from: Option<u32>) -> ReqId {
     let want = Pattern {
         context: CONTEXT,
         source: from,

@@ -9,7 +9,7 @@ mod net;
 
 use kw_base::Peer;
 use kw_base::counters::Counter;
-use kw_proto::endpoint::{Found, Memory, ReqKey};
+use kw_proto::endpoint::{Found, Memory, ReqId};
 use kw_proto::matching::{Envelope, Pattern};
 use kw_proto::p2p::table::Choice;
 use kw_proto::p2p::{Mode, Started};
@@ -69,7 +69,7 @@ fn op(n: usize) -> impl Strategy<Value = Op> {
 enum Receive {
     /// It took its message from the network.
     Direct(Found),
-    Request(ReqKey),
+    Request(ReqId),
 }
 
 struct Posted {

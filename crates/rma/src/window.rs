@@ -176,7 +176,9 @@ fn wait(mpi: &Mpi, guard: Guard<'_>, win: WinH, (id, from): (ReqId, Option<Peer>
         ..WaitOn::default()
     };
     let mut guard = wait_serving(mpi, guard, on, |s| {
-        s.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
+        s.engine
+            .as_ref()
+            .is_none_or(|e| e.messages.requests().is_done(id))
     });
     let (engine, tables) = running(&mut guard)?;
     let failure = engine

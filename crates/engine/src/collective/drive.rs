@@ -184,11 +184,11 @@ impl Driving<'_> {
     fn completed(&mut self, run: &mut Run, slot: usize) -> Option<(ReqId, Peer)> {
         let flight = run.work.as_mut()?.flights.get_mut(slot)?;
         let req = flight.req?;
-        if !self.messages.is_done(req) {
+        if !self.messages.requests().is_done(req) {
             return Some((req, flight.peer));
         }
         flight.req = None;
-        let outcome = self.messages.take(req)?;
+        let outcome = self.messages.requests_mut().take(req)?;
         let came = match (outcome.failure.map(|f| *f), flight.expects) {
             (Some(endpoint::Failure::Truncated { came, .. }), Some(expects)) => {
                 Some((expects, came))
@@ -232,8 +232,8 @@ impl Driving<'_> {
         for flight in run.work.iter_mut().flat_map(|w| &mut w.flights) {
             let Some(req) = flight.req else { continue };
             self.messages.cancel(req);
-            if self.messages.is_done(req) {
-                self.messages.take(req);
+            if self.messages.requests().is_done(req) {
+                self.messages.requests_mut().take(req);
                 flight.req = None;
             }
         }

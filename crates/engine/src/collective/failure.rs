@@ -64,8 +64,8 @@ impl Collectives {
             len,
             ..endpoint::Outcome::CLEAN
         };
-        messages.close(req, outcome);
-        let wanted = failure.filter(|_| messages.peek(req).is_some());
+        messages.requests_mut().close(req, outcome);
+        let wanted = failure.filter(|_| messages.requests().peek(req).is_some());
         self.running.failed.extend(wanted.map(|f| (req, f)));
     }
 
@@ -84,7 +84,7 @@ impl Collectives {
 impl Engine {
     /// Result of a request that has ended, without taking its outcome (MPI_Request_get_status).
     pub fn peek(&self, req: ReqId) -> Option<Outcome> {
-        let outcome = self.messages.peek(req)?.clone();
+        let outcome = self.messages.requests().peek(req)?.clone();
         Some(outcome.map(|failure| failure.map(Failure::Message)))
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::events::EventQueue;
 use crate::paths::{NO_REQUEST, Paths, seen};
-use kw_base::{Key, Peer};
+use kw_base::Peer;
 use kw_boot::Launcher;
 use kw_path::{Body, Down, Sent};
-use kw_proto::endpoint::{Action, FrameBody};
+use kw_proto::endpoint::{Action, FrameBody, ReqId};
 use kw_proto::machine::Machine;
 use kw_proto::wire::{Header, Kind};
 use kw_sys::buf::Buf;
@@ -71,7 +71,7 @@ impl Outlet {
                         len: *len,
                     },
                 };
-                let cookie = req.map_or(NO_REQUEST, Key::to_bits);
+                let cookie = req.map_or(NO_REQUEST, ReqId::to_bits);
                 match (self.deliver(machine, paths, to, &head, body, cookie), req) {
                     (Ok(Sent::Done), Some(req)) => machine.sender().on_sent(req),
                     (Ok(_), _) => {}
@@ -193,7 +193,7 @@ mod tests {
             to.progress();
             from.progress();
         }
-        assert!(to.messages.is_done(received) && from.messages.is_done(sent));
+        assert!(to.messages.requests().is_done(received) && from.messages.requests().is_done(sent));
         assert_eq!(to.messages.paths.routed(), [Peer(0)]);
     }
 }

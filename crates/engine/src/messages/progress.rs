@@ -5,9 +5,9 @@ use super::Messages;
 use super::outlet::reprice;
 use crate::paths::{Paths, Port};
 use crate::settings::mark;
-use kw_base::Peer;
 use kw_base::events::{Event, MOST_ELEMENTS};
 use kw_base::settings::Settings;
+use kw_base::{Peer, Tick};
 use kw_waiting::constants::wait::LONGEST_FETCH;
 use std::time::Duration;
 
@@ -16,6 +16,34 @@ const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Number of active transfers among which the longest is searched.
 const TRANSFERS: usize = 16;
+
+/// How long the program has waited without anything arriving.
+pub(super) struct Patience {
+    /// Frames handled when it last asked.
+    arrivals: u64,
+    /// Since when their number has not changed, or peers were last allowed to send more.
+    since: Tick,
+}
+
+impl Patience {
+    pub fn new(now: Tick) -> Patience {
+        Patience {
+            arrivals: 0,
+            since: now,
+        }
+    }
+
+    /// The program asks without success, after this many frames: whether nothing has come for
+    /// [`PATIENCE`].
+    #[cold]
+    fn is_over(&mut self, arrivals: u64, now: Tick) -> bool {
+        let over = arrivals == self.arrivals && now.since(self.since) >= PATIENCE;
+        if over || arrivals != self.arrivals {
+            (self.arrivals, self.since) = (arrivals, now);
+        }
+        over
+    }
+}
 
 impl Messages {
     /// Takes in what `how` polls; returns whether anything moved.
@@ -52,11 +80,6 @@ impl Messages {
         self.flush();
     }
 
-    /// Asks a peer whether it has left.
-    pub(crate) fn ask(&mut self, peer: Peer) {
-        self.machine.endpoint.ask(peer);
-    }
-
     /// Whether something is left to send, in a path or because its receiver wants no more of it
     /// yet.
     pub fn pending(&self) -> bool {
@@ -68,28 +91,13 @@ impl Messages {
                 .keeps_back(&self.machine.endpoint.peers)
     }
 
-    /// Whether this rank has sent enough without polling that a poll is due.
-    #[inline(always)]
-    pub(crate) fn owes_a_look(&mut self) -> bool {
-        self.machine.p2p.sending.owes_a_look()
-    }
-
     /// The program waits, or has tested without success. If nothing has arrived for [`PATIENCE`],
     /// paused peers may send more: the program may be waiting for one of their messages.
     #[inline]
     pub(crate) fn asked_in_vain(&mut self) {
-        if self.machine.p2p.receiving.is_holding() {
-            self.lose_patience();
-        }
-    }
-
-    #[cold]
-    fn lose_patience(&mut self) {
-        let now = self.clock();
-        if self.quiet.0 != self.arrivals {
-            self.quiet = (self.arrivals, now);
-        } else if now.since(self.quiet.1) >= PATIENCE {
-            self.quiet.1 = now;
+        if self.machine.p2p.receiving.is_holding()
+            && self.patience.is_over(self.arrivals, self.paths.clock())
+        {
             self.machine.receiver().let_through();
             self.flush();
         }

@@ -4,9 +4,8 @@ use kw_base::{ContextId, Key, Peer};
 use kw_proto::matching::Pattern;
 use kw_proto::p2p::Mode;
 
-/// Names a request of the engine.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ReqId(pub Key);
+pub use kw_proto::endpoint::ReqId;
+pub use kw_proto::p2p::Started;
 
 /// Names a message taken off the unexpected queue by a matched probe.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -55,13 +54,4 @@ impl Want {
             tag: self.tag,
         }
     }
-}
-
-/// A send that was started.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Started {
-    /// Already complete; there is no request.
-    Done,
-    /// Active.
-    Request(ReqId),
 }

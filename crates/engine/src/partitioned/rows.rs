@@ -249,7 +249,7 @@ impl Partitioned {
         let (to, context, source, tag) = (*to, *context, *source, setup.row_tag(row));
         let mode = SendMode::Standard;
         if let Started::Request(id) = messages.send(to, (context, source, tag), mode, &Buf::EMPTY) {
-            messages.release(id);
+            messages.requests_mut().release(id);
         }
         ready
             .into_iter()

@@ -1,10 +1,10 @@
 //! Data from the paths, handed to the protocol machine.
 
+use kw_base::Peer;
 use kw_base::counters::Counter;
 use kw_base::events::Event;
-use kw_base::{Key, Peer};
 use kw_path::{Destination, Down, Inbound};
-use kw_proto::endpoint::{Action, Refused};
+use kw_proto::endpoint::{Action, Refused, ReqId};
 use kw_proto::machine::Machine;
 use kw_proto::p2p::Target;
 use kw_proto::wire::Header;
@@ -76,7 +76,7 @@ impl Inbound for Port<'_> {
 
     fn on_sent(&mut self, _to: Peer, cookie: u64) {
         if cookie != NO_REQUEST {
-            self.machine.sender().on_sent(Key::from_bits(cookie));
+            self.machine.sender().on_sent(ReqId::from_bits(cookie));
         }
     }
 

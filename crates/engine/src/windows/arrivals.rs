@@ -77,12 +77,17 @@ impl Arrivals {
             let origin = self.queue[i].origin;
             let held = self.queue.iter().take(i).any(|b| b.origin == origin);
             let req = self.queue[i].req;
-            if held || req.is_some_and(|req| !messages.is_done(req)) {
+            if held || req.is_some_and(|req| !messages.requests().is_done(req)) {
                 i += 1;
                 continue;
             }
             let Incoming { origin, req, buf } = self.queue.remove(i)?;
-            let failed = |req| messages.take(req).is_none_or(|o| o.failure.is_some());
+            let failed = |req| {
+                messages
+                    .requests_mut()
+                    .take(req)
+                    .is_none_or(|o| o.failure.is_some())
+            };
             if !req.is_some_and(failed) {
                 return Some((origin, buf));
             }

@@ -35,7 +35,7 @@ impl Channel {
     /// Like [`Channel::send`], for data that does not change.
     pub fn send_and_forget(&self, messages: &mut Messages, rank: u32, tag: i32, data: &Buf) {
         if let Started::Request(req) = self.send(messages, rank, tag, data) {
-            messages.release(req);
+            messages.requests_mut().release(req);
         }
     }
 

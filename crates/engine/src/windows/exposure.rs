@@ -121,7 +121,7 @@ impl Exposure {
     pub fn end_going(&mut self, messages: &mut Messages) -> bool {
         let mut ended = Vec::new();
         let going = &mut self.memory.going;
-        going.retain(|going| match messages.take(going.req) {
+        going.retain(|going| match messages.requests_mut().take(going.req) {
             None => true,
             Some(outcome) => {
                 ended.push((going.origin, going.refused || outcome.failure.is_some()));

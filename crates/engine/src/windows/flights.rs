@@ -228,7 +228,7 @@ impl Flights {
                     What::Unsent { .. } => None,
                     What::Ended => Some(Outcome::CLEAN),
                     What::Sending(req) | What::Data { req, .. } | What::Answer { req, .. } => {
-                        messages.take(*req)
+                        messages.requests_mut().take(*req)
                     }
                 };
                 let Some(outcome) = outcome else { break };

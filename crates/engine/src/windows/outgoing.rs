@@ -112,7 +112,7 @@ impl Outgoing {
     /// while the program goes on to the call that waits for the answer. Later ones leave together.
     fn leaves_at_once(&self, messages: &mut Messages, rank: u32) -> bool {
         let to = self.channel.peer(rank);
-        !self.is_checked && !self.origin.should_ask(rank) && messages.is_over_memory(to)
+        !self.is_checked && !self.origin.should_ask(rank) && messages.paths.memory_to(to).is_some()
     }
 
     /// Asks for the answer that a flush will wait for.
@@ -216,7 +216,7 @@ impl Outgoing {
         let tag = self.tags.reply();
         self.origin.push_control(rank, frame(tag));
         let sent = !self.origin.should_ask(rank) && self.send_frames(messages, rank);
-        let (what, most) = ((tag, &Buf::EMPTY), messages.at_once());
+        let (what, most) = ((tag, &Buf::EMPTY), messages.at_once);
         if sent && let Some(well) = self.poll_for(messages, rank, what, most) {
             // It came at once: nothing has to remember that it was to come.
             return self.flights.on_early_answer(rank, well);
@@ -236,7 +236,7 @@ impl Outgoing {
         if self.origin.waiting(rank) != 0 {
             return;
         }
-        let most = messages.at_once();
+        let most = messages.at_once;
         self.poll_for_flight(messages, rank, most);
     }
 

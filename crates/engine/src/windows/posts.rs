@@ -207,7 +207,7 @@ impl Window {
 }
 
 fn look_until(messages: &Messages, done: impl Fn() -> bool) {
-    let looks = match messages.at_once().is_zero() {
+    let looks = match messages.at_once.is_zero() {
         true => LOOKS,
         false => LOOKS_ALONE,
     };

@@ -96,8 +96,8 @@ impl Window {
             return match self.failure(&until) {
                 None => Started::Done,
                 Some(failure) => {
-                    let req = messages.open();
-                    messages.close(req, Outcome::failed(failure));
+                    let req = messages.requests_mut().open();
+                    messages.requests_mut().close(req, Outcome::failed(failure));
                     Started::Request(req)
                 }
             };
@@ -107,7 +107,7 @@ impl Window {
             Until::Posted(ranks) => self.posts.mark_posts(ranks),
             _ => {}
         }
-        let req = messages.open();
+        let req = messages.requests_mut().open();
         self.waiters.push(Waiter { req, until });
         // A marked post or complete may have come before.
         self.end_waits(messages);
@@ -130,8 +130,8 @@ impl Window {
             }
             let Waiter { req, until } = self.waiters.remove(i);
             match gone.or_else(|| self.failure(&until)) {
-                None => messages.close(req, Outcome::CLEAN),
-                Some(failure) => messages.close(req, Outcome::failed(failure)),
+                None => messages.requests_mut().close(req, Outcome::CLEAN),
+                Some(failure) => messages.requests_mut().close(req, Outcome::failed(failure)),
             }
         }
     }
@@ -252,10 +252,10 @@ impl Windows {
     /// Polls for frames that a wait is for, for as long as a polling rank of this host takes to
     /// answer.
     fn look_for_frames(&mut self, messages: &mut Messages, id: WinId, until: &Until) {
-        if !messages.has_memory() {
+        if !messages.paths.ranks().is_some() {
             return;
         }
-        let mut spin = Spin::new(messages.at_once());
+        let mut spin = Spin::new(messages.at_once);
         while let Some(window) = self.all.get(id.0)
             && !window.has_ended(until)
         {
@@ -268,7 +268,7 @@ impl Windows {
     /// Polls for what a target sends back, for as long as a polling one takes, and applies meanwhile
     /// what others want of this rank: the target may wait for the same.
     fn look_for_answer(&mut self, messages: &mut Messages, id: WinId, rank: u32) {
-        let mut spin = Spin::new(messages.at_once());
+        let mut spin = Spin::new(messages.at_once);
         while let Some(window) = self.all.get_mut(id.0)
             && window.serves
             && window.out.poll_for_flight(messages, rank, Duration::ZERO)

@@ -39,7 +39,9 @@ fn flush<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, owner: Owner) -> Res<Guard<'a>>
             ..WaitOn::default()
         };
         guard = mpi.lock.wait(guard, on, |s| {
-            s.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
+            s.engine
+                .as_ref()
+                .is_none_or(|e| e.messages.requests().is_done(id))
         });
     }
 }

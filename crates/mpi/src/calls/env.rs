@@ -330,7 +330,7 @@ fn say(guard: &mut Guard<'_>, to: u32, tag: i32) {
         SendMode::Standard,
         &Buf::EMPTY,
     ) {
-        engine.messages.release(r);
+        engine.messages.requests_mut().release(r);
     }
 }
 
@@ -352,10 +352,12 @@ fn hear<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, from: u32, tag: i32) -> Guard<'a
         ..WaitOn::default()
     };
     let mut guard = mpi.lock.wait(guard, on, |s| {
-        s.engine.as_ref().is_none_or(|e| e.messages.is_done(req))
+        s.engine
+            .as_ref()
+            .is_none_or(|e| e.messages.requests().is_done(req))
     });
     if let Some(e) = guard.engine.as_mut() {
-        e.messages.take(req);
+        e.messages.requests_mut().take(req);
     }
     guard
 }

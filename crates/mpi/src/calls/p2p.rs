@@ -123,7 +123,9 @@ pub fn settle<'a>(mpi: &'a Mpi, mut guard: Guard<'a>, part: Part) -> Res<(Guard<
             ..WaitOn::default()
         };
         guard = wait_serving(mpi, guard, on, |s| {
-            s.engine.as_ref().is_none_or(|e| e.messages.is_done(f.id))
+            s.engine
+                .as_ref()
+                .is_none_or(|e| e.messages.requests().is_done(f.id))
         });
     }
     let (engine, _) = running(&mut guard)?;

@@ -28,7 +28,9 @@ pub(crate) fn wait_until_ended<'a>(
                     ..WaitOn::default()
                 };
                 wait_serving(mpi, guard, on, |s| {
-                    s.engine.as_ref().is_none_or(|e| e.messages.is_done(id))
+                    s.engine
+                        .as_ref()
+                        .is_none_or(|e| e.messages.requests().is_done(id))
                 })
             }
             Pending::Anything => wait_serving(mpi, guard, WaitOn::default(), |s| {
@@ -190,7 +192,7 @@ pub fn cancel(mpi: &Mpi, request: Out<RequestH>) -> Res {
         if let Part::Flying(f) = part {
             engine.messages.cancel(f.id);
             // A message to oneself can be taken back before this call returns.
-            while !engine.messages.is_done(f.id) && engine.progress() {}
+            while !engine.messages.requests().is_done(f.id) && engine.progress() {}
         }
     };
     match tables.requests.get(handle) {

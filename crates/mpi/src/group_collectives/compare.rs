@@ -63,7 +63,7 @@ impl Members<'_> {
         for to in self.others() {
             let sent = self.send(to, bytes)?;
             if let (Some(id), Some(engine)) = (sent, &mut self.mpi.lock().engine) {
-                engine.messages.release(id);
+                engine.messages.requests_mut().release(id);
             }
         }
         Ok(())
@@ -88,7 +88,7 @@ impl Members<'_> {
             requests: &ids,
             ..WaitOn::default()
         };
-        let come = |e: &Engine| ids.iter().position(|&id| e.messages.is_done(id));
+        let come = |e: &Engine| ids.iter().position(|&id| e.messages.requests().is_done(id));
         let guard = self.mpi.lock.wait(self.mpi.lock(), on, |inner| {
             let engine = inner.engine.as_ref();
             engine.is_none_or(|e| come(e).is_some())
@@ -110,7 +110,7 @@ impl Members<'_> {
             return;
         };
         for o in owed {
-            engine.messages.release(o.id);
+            engine.messages.requests_mut().release(o.id);
         }
     }
 }

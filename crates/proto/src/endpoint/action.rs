@@ -1,9 +1,9 @@
 //! Actions that an endpoint requests from its owner.
 
-use super::ReqKey;
+use super::ReqId;
 use crate::wire::{EXTENSION_LEN, Header, KEYED_LEN, RemoteRegion};
+use kw_base::Peer;
 use kw_base::events::EventRecord;
-use kw_base::{Key, Peer};
 
 /// Body of a frame that has to be sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub enum Action<B> {
         /// Body.
         body: FrameBody<B>,
         /// The request whose payload it is; `None` if there is none.
-        req: Option<ReqKey>,
+        req: Option<ReqId>,
     },
     /// Read the peer's memory into a buffer, then call `on_got(req, ok)`.
     Get {
@@ -50,7 +50,7 @@ pub enum Action<B> {
         /// Bytes.
         len: u64,
         /// Request.
-        req: Key,
+        req: ReqId,
     },
     /// Report an event to registered tools.
     Event(EventRecord),

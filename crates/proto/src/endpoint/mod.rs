@@ -22,7 +22,7 @@ pub use outbox::Outbox;
 pub(crate) use outbox::{envelope, header};
 pub use outcome::{Failure, Found, Outcome, Refused};
 pub use peers::{PeerState, Peers};
-pub use requests::{CompletionGuard, ReqKey, Requests};
+pub use requests::{CompletionGuard, ReqId, Requests};
 pub(crate) use requests::{Req, State};
 
 /// State shared by all protocols of one rank. `P`: per-peer state of the message protocols.

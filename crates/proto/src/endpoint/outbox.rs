@@ -1,6 +1,6 @@
 //! Actions of the machine, in order, with its counters and events. All frames are created here.
 
-use super::{Action, FrameBody, ReqKey};
+use super::{Action, FrameBody, ReqId};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
@@ -81,12 +81,12 @@ impl<B> Outbox<B> {
     }
 
     /// A frame with the payload of a request: as many bytes of its buffer as the header says.
-    pub(crate) fn payload(&mut self, to: Peer, head: Header, buf: B, req: ReqKey) {
+    pub(crate) fn payload(&mut self, to: Peer, head: Header, buf: B, req: ReqId) {
         let body = FrameBody::Payload { buf, len: head.len };
         self.push(to, head, body, Some(req));
     }
 
-    fn push(&mut self, to: Peer, head: Header, body: FrameBody<B>, req: Option<ReqKey>) {
+    fn push(&mut self, to: Peer, head: Header, body: FrameBody<B>, req: Option<ReqId>) {
         self.actions.push(Action::Frame {
             to,
             head,

@@ -10,7 +10,22 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// Names a request.
-pub type ReqKey = Key;
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ReqId(pub Key);
+
+impl ReqId {
+    /// Packs it into 56 bits, for a frame or a path.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        self.0.to_bits()
+    }
+
+    /// Inverse of [`ReqId::to_bits`].
+    #[inline]
+    pub fn from_bits(bits: u64) -> ReqId {
+        ReqId(Key::from_bits(bits))
+    }
+}
 
 /// An object of the owner that is dropped as soon as a request has ended, however it ends and
 /// whether or not its outcome is taken: its `Drop` observes the end.
@@ -93,7 +108,7 @@ pub struct Requests<B> {
     eager: Eager,
     ended: u64,
     /// Objects kept for requests that have not ended.
-    guards: HashMap<ReqKey, Vec<CompletionGuard>>,
+    guards: HashMap<ReqId, Vec<CompletionGuard>>,
 }
 
 impl<B> Default for Requests<B> {
@@ -139,30 +154,30 @@ impl<B: Memory> Requests<B> {
 
     /// Whether a request has ended (a dead key has).
     #[inline]
-    pub fn is_done(&self, key: ReqKey) -> bool {
-        self.table.get(key).is_none_or(|r| r.state == State::Done)
+    pub fn is_done(&self, key: ReqId) -> bool {
+        self.table.get(key.0).is_none_or(|r| r.state == State::Done)
     }
 
     /// The outcome of a request that has ended.
-    pub fn peek(&self, key: ReqKey) -> Option<&Outcome> {
-        let req = self.table.get(key);
+    pub fn peek(&self, key: ReqId) -> Option<&Outcome> {
+        let req = self.table.get(key.0);
         req.filter(|r| r.state == State::Done).map(|r| &r.outcome)
     }
 
     /// Takes the outcome of a request that has ended.
     #[inline]
-    pub fn take(&mut self, key: ReqKey) -> Option<Outcome> {
-        if self.table.get(key)?.state != State::Done {
+    pub fn take(&mut self, key: ReqId) -> Option<Outcome> {
+        if self.table.get(key.0)?.state != State::Done {
             return None;
         }
-        self.table.remove(key).map(|r| r.outcome)
+        self.table.remove(key.0).map(|r| r.outcome)
     }
 
     /// Takes the result of a request that has ended well. `None`: it has not ended well, or there
     /// is more to report ([`Requests::take`]); nothing has happened then.
     #[inline]
-    pub fn take_clean(&mut self, key: ReqKey) -> Option<Found> {
-        let req = self.table.get(key)?;
+    pub fn take_clean(&mut self, key: ReqId) -> Option<Found> {
+        let req = self.table.get(key.0)?;
         let outcome = &req.outcome;
         if req.state != State::Done || outcome.cancelled || outcome.failure.is_some() {
             return None;
@@ -172,15 +187,15 @@ impl<B: Memory> Requests<B> {
             tag: outcome.tag,
             len: outcome.len,
         };
-        self.table.discard(key);
+        self.table.discard(key.0);
         Some(found)
     }
 
     /// Forgets a request; it continues.
-    pub fn release(&mut self, key: ReqKey) {
-        match self.table.get_mut(key) {
+    pub fn release(&mut self, key: ReqId) {
+        match self.table.get_mut(key.0) {
             Some(r) if r.state == State::Done => {
-                self.table.remove(key);
+                self.table.remove(key.0);
             }
             Some(r) => r.at_end |= RELEASED,
             None => {}
@@ -188,8 +203,8 @@ impl<B: Memory> Requests<B> {
     }
 
     /// Keeps a value until a request has ended; drops it at once if it has.
-    pub fn keep(&mut self, key: ReqKey, what: CompletionGuard) {
-        if let Some(r) = self.table.get_mut(key)
+    pub fn keep(&mut self, key: ReqId, what: CompletionGuard) {
+        if let Some(r) = self.table.get_mut(key.0)
             && r.state != State::Done
         {
             r.at_end |= GUARDED;
@@ -198,8 +213,8 @@ impl<B: Memory> Requests<B> {
     }
 
     /// The peers on which a request depends.
-    pub fn awaits(&self, key: ReqKey) -> Awaits {
-        let Some(req) = self.table.get(key) else {
+    pub fn awaits(&self, key: ReqId) -> Awaits {
+        let Some(req) = self.table.get(key.0) else {
             return Awaits::NoPeer;
         };
         match req.state {
@@ -218,7 +233,7 @@ impl<B: Memory> Requests<B> {
     }
 
     /// Adds a request for the owner's own use; [`Requests::close`] ends it.
-    pub fn open(&mut self) -> ReqKey {
+    pub fn open(&mut self) -> ReqId {
         let env = Envelope {
             context: 0,
             source: 0,
@@ -234,7 +249,7 @@ impl<B: Memory> Requests<B> {
         buf: B,
         peer: Option<Peer>,
         env: Envelope,
-    ) -> ReqKey {
+    ) -> ReqId {
         self.insert_as(state, buf, peer, env, 0)
     }
 
@@ -247,7 +262,7 @@ impl<B: Memory> Requests<B> {
         buf: B,
         from: Option<Peer>,
         eager: bool,
-    ) -> ReqKey {
+    ) -> ReqId {
         let env = Envelope {
             context: want.context,
             source: 0,
@@ -269,9 +284,9 @@ impl<B: Memory> Requests<B> {
         peer: Option<Peer>,
         env: Envelope,
         eager: u32,
-    ) -> ReqKey {
+    ) -> ReqId {
         self.active += 1;
-        self.table.insert(Req {
+        ReqId(self.table.insert(Req {
             state,
             buf,
             peer,
@@ -279,12 +294,12 @@ impl<B: Memory> Requests<B> {
             outcome: Outcome::CLEAN,
             at_end: 0,
             eager,
-        })
+        }))
     }
 
     /// Adds a request that has failed before it began.
-    pub(crate) fn insert_failed(&mut self, peer: Peer, env: Envelope, why: Failure) -> ReqKey {
-        self.table.insert(Req {
+    pub(crate) fn insert_failed(&mut self, peer: Peer, env: Envelope, why: Failure) -> ReqId {
+        ReqId(self.table.insert(Req {
             state: State::Done,
             buf: B::nothing(),
             peer: Some(peer),
@@ -292,7 +307,7 @@ impl<B: Memory> Requests<B> {
             outcome: Outcome::failed(why),
             at_end: 0,
             eager: 0,
-        })
+        }))
     }
 
     /// Cookie that a frame must carry whose request [`crate::p2p::Sender::sent_eager`] will make.
@@ -302,42 +317,42 @@ impl<B: Memory> Requests<B> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, key: ReqKey) -> Option<&Req<B>> {
-        self.table.get(key)
+    pub(crate) fn get(&self, key: ReqId) -> Option<&Req<B>> {
+        self.table.get(key.0)
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, key: ReqKey) -> Option<&mut Req<B>> {
-        self.table.get_mut(key)
+    pub(crate) fn get_mut(&mut self, key: ReqId) -> Option<&mut Req<B>> {
+        self.table.get_mut(key.0)
     }
 
     /// Requests that have not ended and need this peer.
-    pub(crate) fn of(&self, peer: Peer) -> Vec<ReqKey> {
+    pub(crate) fn of(&self, peer: Peer) -> Vec<ReqId> {
         let needs_it = |r: &Req<B>| r.peer == Some(peer) && r.state != State::Done;
         let all = self.table.iter().filter(|(_, r)| needs_it(r));
-        all.map(|(key, _)| key).collect()
+        all.map(|(key, _)| ReqId(key)).collect()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (ReqKey, &Req<B>)> {
-        self.table.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ReqId, &Req<B>)> {
+        self.table.iter().map(|(key, r)| (ReqId(key), r))
     }
 
     /// A request that waits for its receiver's answer to an offer.
-    pub(crate) fn offered(&mut self, key: ReqKey, to: Peer) -> Option<&mut Req<B>> {
-        let req = self.table.get_mut(key);
+    pub(crate) fn offered(&mut self, key: ReqId, to: Peer) -> Option<&mut Req<B>> {
+        let req = self.table.get_mut(key.0);
         req.filter(|r| r.peer == Some(to) && matches!(r.state, State::Offered { .. }))
     }
 
-    pub(crate) fn set_state(&mut self, key: ReqKey, state: State) {
-        if let Some(r) = self.table.get_mut(key) {
+    pub(crate) fn set_state(&mut self, key: ReqId, state: State) {
+        if let Some(r) = self.table.get_mut(key.0) {
             r.state = state;
         }
     }
 
     /// Writes envelope and length of the matched message into the receive's outcome.
     #[inline]
-    pub(crate) fn matched(&mut self, key: ReqKey, env: Envelope, len: u64) {
-        if let Some(req) = self.table.get_mut(key) {
+    pub(crate) fn matched(&mut self, key: ReqId, env: Envelope, len: u64) {
+        if let Some(req) = self.table.get_mut(key.0) {
             req.matched(env, len);
         }
     }
@@ -345,8 +360,8 @@ impl<B: Memory> Requests<B> {
     /// Compares the type signature of a message with that of its receive, before the message goes
     /// there.
     #[cold]
-    pub(crate) fn compare_types(&mut self, key: ReqKey, env: Envelope, signature: u32, len: u64) {
-        let Some(req) = self.table.get_mut(key) else {
+    pub(crate) fn compare_types(&mut self, key: ReqId, env: Envelope, signature: u32, len: u64) {
+        let Some(req) = self.table.get_mut(key.0) else {
             return;
         };
         let text = req.buf.mismatch(signature, len.min(req.buf.len()));
@@ -362,12 +377,12 @@ impl<B: Memory> Requests<B> {
     #[inline]
     pub(crate) fn receive(
         &mut self,
-        key: ReqKey,
+        key: ReqId,
         env: Envelope,
         len: u64,
         body: &[u8],
     ) -> Option<Peer> {
-        let req = self.table.get_mut(key)?;
+        let req = self.table.get_mut(key.0)?;
         req.matched(env, len);
         req.buf.write(0, body);
         req.state = State::Done;
@@ -379,8 +394,8 @@ impl<B: Memory> Requests<B> {
 
     /// Ends a receive whose outcome [`Requests::matched`] has written.
     #[inline]
-    pub(crate) fn finish_recv(&mut self, key: ReqKey) {
-        let Some(req) = self.table.get_mut(key) else {
+    pub(crate) fn finish_recv(&mut self, key: ReqId) {
+        let Some(req) = self.table.get_mut(key.0) else {
             return;
         };
         req.state = State::Done;
@@ -390,8 +405,8 @@ impl<B: Memory> Requests<B> {
     /// Ends a request. If its message waits in a path's queue, returns the destination and bytes,
     /// because it no longer waits.
     #[must_use]
-    pub(crate) fn finish(&mut self, key: ReqKey, outcome: Outcome) -> Option<(Peer, u64)> {
-        let req = self.table.get_mut(key)?;
+    pub(crate) fn finish(&mut self, key: ReqId, outcome: Outcome) -> Option<(Peer, u64)> {
+        let req = self.table.get_mut(key.0)?;
         req.outcome = outcome;
         let before = std::mem::replace(&mut req.state, State::Done);
         let to = req.peer.filter(|_| before.is_queued());
@@ -401,22 +416,22 @@ impl<B: Memory> Requests<B> {
     }
 
     /// Ends a request of [`Requests::open`].
-    pub fn close(&mut self, key: ReqKey, outcome: Outcome) {
-        if let Some(req) = self.table.get_mut(key) {
+    pub fn close(&mut self, key: ReqId, outcome: Outcome) {
+        if let Some(req) = self.table.get_mut(key.0) {
             (req.outcome, req.state) = (outcome, State::Done);
             self.note_end(key);
         }
     }
 
     #[inline]
-    pub(crate) fn note_end(&mut self, key: ReqKey) {
-        let req = self.table.get_mut(key);
+    pub(crate) fn note_end(&mut self, key: ReqId) {
+        let req = self.table.get_mut(key.0);
         let (at_end, eager) = req.map_or((0, 0), |r| (r.end(), r.eager));
         self.count_end(key, at_end, eager);
     }
 
     #[inline]
-    fn count_end(&mut self, key: ReqKey, at_end: AtEnd, eager: u32) {
+    fn count_end(&mut self, key: ReqId, at_end: AtEnd, eager: u32) {
         self.active -= 1;
         self.eager.receives -= usize::from(eager != 0);
         self.eager.bytes -= u64::from(eager);
@@ -427,9 +442,9 @@ impl<B: Memory> Requests<B> {
     }
 
     #[cold]
-    fn follow(&mut self, key: ReqKey, at_end: AtEnd) {
+    fn follow(&mut self, key: ReqId, at_end: AtEnd) {
         if at_end & RELEASED != 0 {
-            self.table.discard(key);
+            self.table.discard(key.0);
         }
         if at_end & GUARDED != 0 {
             drop(self.guards.remove(&key));
@@ -469,7 +484,7 @@ mod tests {
     use super::*;
 
     /// Requests, and a value that is kept for one of them, whose state [`held`] tells.
-    fn keeping() -> (Requests<()>, ReqKey, Arc<()>) {
+    fn keeping() -> (Requests<()>, ReqId, Arc<()>) {
         let (mut requests, kept) = (Requests::<()>::default(), Arc::new(()));
         let key = requests.open();
         requests.keep(key, kept.clone());

@@ -8,7 +8,7 @@ mod view;
 
 pub use view::Stand;
 
-use crate::endpoint::{Endpoint, Failure, Memory, Outcome, Peers, Refused, ReqKey, State};
+use crate::endpoint::{Endpoint, Failure, Memory, Outcome, Peers, Refused, ReqId, State};
 use crate::p2p::table::Choice;
 use crate::p2p::{P2p, PeerMessages, Receiver, Sender};
 use crate::wire::{Class, Header, Kind};
@@ -116,7 +116,7 @@ impl<B: Memory> Machine<B> {
 
     /// Asks to cancel. Posted receives end at once; sends ask the receiver when it can still
     /// answer.
-    pub fn cancel(&mut self, key: ReqKey) {
+    pub fn cancel(&mut self, key: ReqId) {
         match self.endpoint.requests.get(key).map(|r| r.state) {
             Some(State::Posted(want)) => self.receiver().cancel(key, want),
             Some(_) => self.sender().cancel(key),
@@ -125,7 +125,7 @@ impl<B: Memory> Machine<B> {
     }
 
     /// Ends a request that waits for a rank which has left, or is gone.
-    pub fn fail(&mut self, key: ReqKey, why: &str) {
+    pub fn fail(&mut self, key: ReqId, why: &str) {
         let outcome = Outcome::failed(Failure::PeerGone(why.to_string()));
         self.p2p.end(&mut self.endpoint, key, outcome);
     }
@@ -133,13 +133,13 @@ impl<B: Memory> Machine<B> {
     /// The peer has left in order: it need not be told anything.
     pub fn on_left(&mut self, peer: Peer) {
         self.endpoint.peers.on_left(peer);
-        self.receiver().on_left(peer);
+        self.p2p.on_left(&mut self.endpoint.peers, peer);
     }
 
     /// The peer cannot be reached any more: everything that needs it ends with an error.
     pub fn on_gone(&mut self, peer: Peer, why: &str) {
         self.endpoint.peers.on_gone(peer, why);
-        self.receiver().on_left(peer);
+        self.p2p.on_left(&mut self.endpoint.peers, peer);
         self.sender().forget(peer);
         for key in self.endpoint.requests.of(peer) {
             self.fail(key, why);

@@ -2,7 +2,7 @@
 //! are transferred.
 
 use super::Machine;
-use crate::endpoint::{Memory, Req, ReqKey, State};
+use crate::endpoint::{Memory, Req, ReqId, State};
 use crate::matching::{Envelope, Pattern};
 use crate::p2p::{Unreceived, is_p2p};
 use kw_base::Peer;
@@ -38,7 +38,7 @@ pub enum Stand {
 
 impl<B: Memory> Machine<B> {
     /// Purpose of a request.
-    pub fn stand(&self, key: ReqKey) -> Stand {
+    pub fn stand(&self, key: ReqId) -> Stand {
         self.endpoint.requests.get(key).map_or(Stand::Moves, stand)
     }
 

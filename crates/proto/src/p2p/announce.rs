@@ -36,15 +36,16 @@
 //! source rank in `source`.
 
 use super::destination::{Destination, Target};
+use super::eager::room;
 use super::flow_control::is_p2p;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::unexpected::Early;
-use crate::endpoint::{FrameBody, Memory, Refused, Req, ReqKey, State, envelope, header};
+use crate::endpoint::{FrameBody, Memory, Refused, Req, ReqId, State, envelope, header};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{EXTENSION_LEN, Header, Kind};
+use kw_base::Peer;
 use kw_base::counters::{Counter, Protocol};
-use kw_base::{Key, Peer};
 use std::collections::VecDeque;
 
 /// How a wildcard tag is written in an announcement.
@@ -82,7 +83,7 @@ struct Unasked {
     number: u64,
     env: Envelope,
     /// Its request, if an announcement may answer it.
-    offer: Option<ReqKey>,
+    offer: Option<ReqId>,
 }
 
 /// State of this rank as a sender for the receives that one peer has announced, and for its own
@@ -111,7 +112,7 @@ pub(super) struct OurReceives {
     /// Messages that came from the peer.
     pub seen: u64,
     /// The receives that are still posted, oldest first.
-    posted: VecDeque<(u32, ReqKey)>,
+    posted: VecDeque<(u32, ReqId)>,
     /// Number of the newest one.
     number: u32,
     /// Consecutive announced receives that a short message took.
@@ -124,7 +125,7 @@ enum Verdict {
     /// It is dropped: which message its receive will take is not known.
     Dropped,
     /// A message that is in flight takes the receive; its request, if it was offered.
-    Taken(Option<ReqKey>),
+    Taken(Option<ReqId>),
     /// A message that is yet to be sent takes it.
     Open,
 }
@@ -155,14 +156,14 @@ impl TheirReceives {
 
     /// A message was sent that took no announced receive.
     #[inline(always)]
-    pub fn sent_unasked(&mut self, env: Envelope, offer: Option<ReqKey>) {
+    pub fn sent_unasked(&mut self, env: Envelope, offer: Option<ReqId>) {
         self.sent += 1;
         if self.remembers {
             self.note(env, offer);
         }
     }
 
-    fn note(&mut self, env: Envelope, offer: Option<ReqKey>) {
+    fn note(&mut self, env: Envelope, offer: Option<ReqId>) {
         if self.unasked.len() == REMEMBERED
             && let Some(old) = self.unasked.pop_front()
         {
@@ -251,7 +252,7 @@ impl TheirReceives {
 
 impl OurReceives {
     /// Announces a receive: returns its number, and the oldest one that is still posted.
-    fn add(&mut self, key: ReqKey) -> (u32, u32) {
+    fn add(&mut self, key: ReqId) -> (u32, u32) {
         self.number = self.number.wrapping_add(1);
         self.posted.push_back((self.number, key));
         let oldest = self.posted.front().map_or(self.number, |p| p.0);
@@ -259,7 +260,7 @@ impl OurReceives {
     }
 
     /// A receive is not posted any more. Returns whether it was announced.
-    fn remove(&mut self, key: ReqKey) -> bool {
+    fn remove(&mut self, key: ReqId) -> bool {
         let before = self.posted.len();
         self.posted.retain(|&(_, k)| k != key);
         before != self.posted.len()
@@ -272,7 +273,7 @@ impl OurReceives {
 
     /// A receive was matched by a message's envelope. `short`: announcing it was of no use.
     #[inline]
-    pub(super) fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
+    pub(super) fn taken_by_envelope(&mut self, key: ReqId, short: bool) {
         if !self.posted.is_empty() {
             self.missed += self.remove(key) as u32;
         }
@@ -282,7 +283,7 @@ impl OurReceives {
     }
 
     /// A message came for an announced receive.
-    fn taken(&mut self, key: ReqKey) {
+    fn taken(&mut self, key: ReqId) {
         self.seen += 1;
         self.missed = 0;
         self.remove(key);
@@ -328,7 +329,7 @@ impl<B: Memory> Sender<'_, B> {
 
     /// An announced receive will take a message that is in flight; if that is an offer, its payload
     /// need not wait.
-    fn use_up(&mut self, to: Peer, token: u64, offer: Option<ReqKey>) {
+    fn use_up(&mut self, to: Peer, token: u64, offer: Option<ReqId>) {
         let waits = |r: &&mut Req<B>| r.state == State::Offered { cancelling: false };
         let Some((key, req)) =
             offer.and_then(|k| Some((k, self.requests.get_mut(k).filter(waits)?)))
@@ -341,7 +342,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Sends a message into an announced receive.
-    pub(super) fn send_write(&mut self, key: ReqKey, to: Peer, env: Envelope, token: u64, buf: &B) {
+    pub(super) fn send_write(&mut self, key: ReqId, to: Peer, env: Envelope, token: u64, buf: &B) {
         let head = header(Kind::Write, env, buf.len(), token);
         self.stream(key, to, head, Protocol::Write);
     }
@@ -349,11 +350,11 @@ impl<B: Memory> Sender<'_, B> {
 
 impl<B: Memory> Receiver<'_, B> {
     /// Announces a receive that was just posted, if the rules allow it.
-    pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqKey, capacity: u64) {
+    pub(super) fn announce(&mut self, to: Peer, want: Pattern, key: ReqId, capacity: u64) {
         let ours = &mut self.peers[to].messages.ours;
         // The sender of a message of a collective may rely on the announcement.
         let in_vain = ours.is_in_vain() && is_p2p(want.context);
-        if in_vain || !self.receiving.matching.announce(want, key) {
+        if in_vain || !self.receiving.matching.announce(want, key.0) {
             return;
         }
         let (number, oldest) = ours.add(key);
@@ -372,7 +373,7 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// An announced receive is not posted any more.
-    pub(super) fn retract(&mut self, key: ReqKey) {
+    pub(super) fn retract(&mut self, key: ReqId) {
         if let Some(peer) = self.requests.get(key).and_then(|r| r.peer) {
             self.peers[peer].messages.ours.remove(key);
         }
@@ -382,7 +383,7 @@ impl<B: Memory> Receiver<'_, B> {
     /// `short`: announcing it was of no use, because the message is no longer than those that are
     /// sent at once.
     #[inline]
-    pub(super) fn taken_by_envelope(&mut self, key: ReqKey, short: bool) {
+    pub(super) fn taken_by_envelope(&mut self, key: ReqId, short: bool) {
         if let Some(peer) = self.requests.get(key).and_then(|r| r.peer) {
             self.peers[peer].messages.ours.taken_by_envelope(key, short);
         }
@@ -394,7 +395,7 @@ impl<B: Memory> Receiver<'_, B> {
         from: Peer,
         head: &Header,
     ) -> Result<Destination<B>, Refused> {
-        let key = Key::from_bits(head.token);
+        let key = ReqId::from_bits(head.token);
         let posted = match self.requests.get(key) {
             Some(req) if req.peer == Some(from) => match req.state {
                 State::Posted(want) => Some(want),
@@ -403,7 +404,7 @@ impl<B: Memory> Receiver<'_, B> {
             _ => None,
         };
         match posted {
-            Some(want) if self.receiving.matching.withdraw(want, key) => {
+            Some(want) if self.receiving.matching.withdraw(want, key.0) => {
                 self.peers[from].messages.ours.taken(key);
                 self.out.counters.hit(Counter::Expected);
                 Ok(self.land_in(key, from, envelope(head), head.len))
@@ -434,7 +435,7 @@ impl<B: Memory> Receiver<'_, B> {
             return Ok(Destination::nowhere());
         };
         let len = unexpected.get(key).map_or(0, |m| m.len);
-        let buf = self.room(len)?;
+        let buf = room::<B>(len)?;
         if let Some(mut m) = self.let_go(key) {
             m.early = Early::Arriving(buf.clone(), None);
             self.put_back(key, m);
@@ -485,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_message_under_way_takes_the_first_announcement_that_fits_and_may_be_answered_by_it() {
-        let (mut peer, offer) = (theirs(), Key::from_bits(5));
+        let (mut peer, offer) = (theirs(), ReqId::from_bits(5));
         peer.sent_unasked(env(7), None);
         peer.sent_unasked(env(8), Some(offer));
         let mut hear = |number, tag| peer.on_announce(asked(number, tag), 1, 0, 100);
@@ -526,7 +527,7 @@ mod tests {
 
     #[test]
     fn announcing_is_in_vain_after_short_messages_in_a_row() {
-        let (mut ours, key) = (OurReceives::default(), |n: u32| Key::from_bits(n as u64));
+        let (mut ours, key) = (OurReceives::default(), |n: u32| ReqId::from_bits(n as u64));
         for n in 1..=MISSES {
             assert!(!ours.is_in_vain());
             assert_eq!(ours.add(key(n)), (n, n));

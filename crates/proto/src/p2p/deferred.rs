@@ -19,14 +19,14 @@
 use super::flow_control::is_p2p;
 use super::peers::PeerState;
 use super::sender::{Mode, Sender};
-use crate::endpoint::{Memory, ReqKey, State};
+use crate::endpoint::{Memory, ReqId, State};
 use crate::matching::Envelope;
 use kw_base::Peer;
 
 /// A message that is deferred.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deferred {
-    key: ReqKey,
+    key: ReqId,
     env: Envelope,
     mode: Mode,
 }
@@ -45,7 +45,7 @@ impl PeerState {
 }
 
 impl<B: Memory> Sender<'_, B> {
-    pub(super) fn withhold(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode) {
+    pub(super) fn withhold(&mut self, key: ReqId, to: Peer, env: Envelope, mode: Mode) {
         self.requests.set_state(key, State::Held);
         let peer = &mut self.peers[to];
         peer.messages
@@ -114,7 +114,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// The message it sends, if it has not been cancelled meanwhile.
-    fn held_buf(&self, key: ReqKey) -> Option<B> {
+    fn held_buf(&self, key: ReqId) -> Option<B> {
         let req = self.requests.get(key).filter(|r| r.state == State::Held);
         req.map(|r| r.buf.clone())
     }

@@ -1,13 +1,13 @@
 //! Destinations of payload whose body is still on its way.
 
-use crate::endpoint::{Memory, ReqKey};
+use crate::endpoint::{Memory, ReqId};
 use kw_base::Key;
 
 /// Destination of the payload of a frame whose body is still arriving.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// The buffer of a receive.
-    Request(ReqKey),
+    Request(ReqId),
     /// The buffer of a message whose receive has not come.
     Early(Key),
     /// Discarded.
@@ -32,7 +32,7 @@ impl Target {
     #[inline]
     pub fn from_cookie(cookie: u64) -> Target {
         match cookie >> WHICH {
-            0 => Target::Request(Key::from_bits(cookie)),
+            0 => Target::Request(ReqId::from_bits(cookie)),
             1 => Target::Early(Key::from_bits(cookie)),
             _ => Target::Nowhere,
         }

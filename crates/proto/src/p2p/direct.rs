@@ -8,7 +8,7 @@
 //!
 //! The same holds for messages of a context in which no receive is ever posted for their tag, and
 //! which their owner takes in the order in which they come (frames of windows):
-//! [`Receiver::may_take_unasked`].
+//! [`super::Receiving::may_take_unasked`].
 //!
 //! The owner asks [`Receiver::may_take`], reads the next frame, and offers it to
 //! [`Receiver::take_direct`]. Any frame that is not a whole eager message that fits goes the
@@ -32,14 +32,7 @@ impl<B: Memory> Receiver<'_, B> {
             && !self.receiving.is_holding()
     }
 
-    /// Whether a whole eager message in a context in which no receive is posted may be taken past
-    /// the queues: no message waits before it.
-    #[inline(always)]
-    pub fn may_take_unasked(&self) -> bool {
-        self.receiving.matching.waiting() == 0 && !self.receiving.is_holding()
-    }
-
-    /// A message of `from` was taken, after [`Receiver::may_take_unasked`] returned true.
+    /// A message of `from` was taken, after [`super::Receiving::may_take_unasked`] returned true.
     #[inline(always)]
     pub fn took_unasked(&mut self, from: Peer) {
         self.peers[from].messages.ours.seen += 1;

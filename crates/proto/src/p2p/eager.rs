@@ -4,18 +4,18 @@ use super::destination::{Destination, Target};
 use super::receiver::Receiver;
 use super::sender::{Mode, Sender};
 use super::unexpected::Early;
-use crate::endpoint::{Memory, Outcome, Refused, ReqKey, State, envelope, header};
+use crate::endpoint::{Memory, Outcome, Refused, ReqId, State, envelope, header};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
+use kw_base::Peer;
 use kw_base::counters::{Counter, Protocol};
-use kw_base::{Key, Peer};
 
 /// Largest context id and rank that a frame may name.
 const MAX_CONTEXT: u32 = 1 << 31;
 const MAX_RANK: u32 = 1 << 22;
 
 impl<B: Memory> Sender<'_, B> {
-    pub(super) fn send_eager(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
+    pub(super) fn send_eager(&mut self, key: ReqId, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         let (kind, state) = match mode {
             Mode::Standard | Mode::Fetched => (Kind::Eager, State::Sending),
             Mode::Synchronous => (
@@ -41,7 +41,7 @@ impl<B: Memory> Sender<'_, B> {
 
     /// A synchronous message was matched.
     pub(super) fn on_sync_ack(&mut self, head: &Header) {
-        let key = Key::from_bits(head.token);
+        let key = ReqId::from_bits(head.token);
         match self.requests.get_mut(key).map(|r| &mut r.state) {
             Some(State::SendingSync { sent: true, .. }) => self.finish(key, Outcome::CLEAN),
             Some(State::SendingSync { acked, .. }) => *acked = true,
@@ -62,7 +62,7 @@ impl<B: Memory> Receiver<'_, B> {
         let env = envelope(head);
         check(&env)?;
         self.peers[from].messages.ours.seen += 1;
-        let Some(key) = self.receiving.matching.arrive(env) else {
+        let Some(key) = self.receiving.matching.arrive(env).map(ReqId) else {
             return self.keep(from, head, body);
         };
         self.out.counters.hit(Counter::Expected);
@@ -79,15 +79,10 @@ impl<B: Memory> Receiver<'_, B> {
     /// Keeps a small unexpected message.
     #[cold]
     fn keep(&mut self, from: Peer, head: &Header, body: &[u8]) -> Result<(), Refused> {
-        let buf = self.room(head.len)?;
+        let buf = room::<B>(head.len)?;
         buf.write(0, body);
         self.store(from, head, false, Early::Whole(buf));
         Ok(())
-    }
-
-    /// Memory for an unexpected message.
-    pub(super) fn room(&mut self, len: u64) -> Result<B, Refused> {
-        B::alloc(len).ok_or(Refused::NoMemory(len))
     }
 
     /// Payload that came with an envelope: into the posted receive, or into an unexpected buffer.
@@ -100,8 +95,8 @@ impl<B: Memory> Receiver<'_, B> {
         check(&env)?;
         self.peers[from].messages.ours.seen += 1;
         let sync = head.kind == Kind::EagerSync;
-        let Some(key) = self.receiving.matching.arrive(env) else {
-            let buf = self.room(head.len)?;
+        let Some(key) = self.receiving.matching.arrive(env).map(ReqId) else {
+            let buf = room::<B>(head.len)?;
             let key = self.store(from, head, sync, Early::Arriving(buf.clone(), None));
             let target = Target::Early(key);
             return Ok(Destination { target, buf });
@@ -116,6 +111,11 @@ impl<B: Memory> Receiver<'_, B> {
         }
         Ok(self.land_in(key, from, env, head.len))
     }
+}
+
+/// Memory for an unexpected message.
+pub(super) fn room<B: Memory>(len: u64) -> Result<B, Refused> {
+    B::alloc(len).ok_or(Refused::NoMemory(len))
 }
 
 #[inline]

@@ -33,7 +33,7 @@
 
 use super::peers::Peers;
 use super::sender::{Mode, Sender};
-use crate::endpoint::{Memory, Outbox, ReqKey, Requests, State};
+use crate::endpoint::{Memory, Outbox, ReqId, Requests, State};
 use crate::matching::{Envelope, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
@@ -107,7 +107,7 @@ pub(super) struct Backlog {
     /// The peer is in [`Throttle::stalled`].
     stalled: bool,
     /// Messages kept back, oldest first; those that were cancelled meanwhile are skipped.
-    waiting: VecDeque<(ReqKey, Mode)>,
+    waiting: VecDeque<(ReqId, Mode)>,
     /// Weight of the messages that wait in the path's queue.
     queued: u64,
 }
@@ -134,7 +134,7 @@ impl Backlog {
     }
 
     /// The next message that may go, taken off the list.
-    fn next(&mut self, window: u64) -> Option<(ReqKey, Mode)> {
+    fn next(&mut self, window: u64) -> Option<(ReqId, Mode)> {
         self.may_go(window).then(|| self.waiting.pop_front())?
     }
 
@@ -359,7 +359,7 @@ impl Throttle {
     }
 
     /// A message is kept back.
-    fn keep_back(&mut self, peers: &mut Peers, to: Peer, key: ReqKey, mode: Mode) {
+    fn keep_back(&mut self, peers: &mut Peers, to: Peer, key: ReqId, mode: Mode) {
         peers[to].messages.backlog.waiting.push_back((key, mode));
         self.stall(peers, to);
     }
@@ -393,7 +393,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Keeps a message back.
-    pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqKey {
+    pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqId {
         let key = self
             .requests
             .insert(State::Held, buf.clone(), Some(to), env);

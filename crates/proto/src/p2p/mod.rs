@@ -39,7 +39,7 @@ pub use peers::{PeerMessages, PeerState, Peers};
 pub use receiver::{Receiver, Receiving, TakenMessage, Unreceived};
 pub use sender::{Mode, Sender, Sending, Started};
 
-use crate::endpoint::{self, Memory, Outcome, Refused, ReqKey, Requests, State};
+use crate::endpoint::{self, Memory, Outcome, Refused, ReqId, Requests, State};
 use crate::wire::{Header, Kind};
 use kw_base::Peer;
 
@@ -70,6 +70,11 @@ impl<B: Memory> P2p<B> {
     pub(crate) fn set_mark(&mut self, mark: Option<u64>) {
         self.receiving.high_water.set_mark(mark);
         self.sending.throttle.set_mark(mark);
+    }
+
+    /// The peer has left in order, or is gone: it need not be told anything.
+    pub(crate) fn on_left(&mut self, peers: &mut Peers, peer: Peer) {
+        self.receiving.high_water.on_left(peers, peer);
     }
 
     /// The sending half.
@@ -120,17 +125,17 @@ impl<B: Memory> P2p<B> {
     }
 
     /// Ends a request, whatever it waits for.
-    pub(crate) fn end(&mut self, endpoint: &mut Endpoint<B>, key: ReqKey, outcome: Outcome) {
+    pub(crate) fn end(&mut self, endpoint: &mut Endpoint<B>, key: ReqId, outcome: Outcome) {
         let state = endpoint.requests.get(key).map(|r| r.state);
         if let Some(State::Posted(want)) = state {
-            self.receiving.matching.withdraw(want, key);
+            self.receiving.matching.withdraw(want, key.0);
         }
         finish(&mut endpoint.requests, &mut endpoint.peers, key, outcome);
     }
 }
 
 /// Ends a request. If it is a message that waits in a path's queue, it waits no more.
-fn finish<B: Memory>(requests: &mut Requests<B>, peers: &mut Peers, key: ReqKey, outcome: Outcome) {
+fn finish<B: Memory>(requests: &mut Requests<B>, peers: &mut Peers, key: ReqId, outcome: Outcome) {
     if let Some((to, len)) = requests.finish(key, outcome) {
         peers[to].messages.backlog.unqueued(len);
     }

@@ -6,7 +6,7 @@ use super::flow_control::HighWater;
 use super::peers::Peers;
 use super::unexpected::{Early, Message, Unexpected};
 use crate::endpoint::{Failure, Found, Memory, Outbox, Outcome, Refused};
-use crate::endpoint::{ReqKey, Requests, State, envelope};
+use crate::endpoint::{ReqId, Requests, State, envelope};
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::wire::{Header, Kind};
 use kw_base::counters::Counter;
@@ -79,6 +79,13 @@ impl<B> Receiving<B> {
         all.any(|m| matches!(m.early, Early::Arriving(..)))
     }
 
+    /// Whether a whole eager message in a context in which no receive is posted may be taken past
+    /// the queues: no message waits before it.
+    #[inline(always)]
+    pub fn may_take_unasked(&self) -> bool {
+        self.matching.waiting() == 0 && !self.is_holding()
+    }
+
     /// Whether any peer was told to pause.
     #[inline]
     pub fn is_holding(&self) -> bool {
@@ -109,7 +116,7 @@ pub enum TakenMessage<B> {
 impl<B: Memory> Receiver<'_, B> {
     /// Starts a receive.
     #[inline]
-    pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: B) -> ReqKey {
+    pub fn recv(&mut self, want: Pattern, from: Option<Peer>, buf: B) -> ReqId {
         let announced = buf.len();
         self.recv_announcing(want, from, buf, announced)
     }
@@ -117,7 +124,7 @@ impl<B: Memory> Receiver<'_, B> {
     /// Starts a receive of a message that `from` sends as [`super::Mode::Fetched`]: it is never
     /// announced.
     #[inline]
-    pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: B) -> ReqKey {
+    pub fn recv_fetched(&mut self, want: Pattern, from: Peer, buf: B) -> ReqId {
         self.recv_announcing(want, Some(from), buf, 0)
     }
 
@@ -129,13 +136,13 @@ impl<B: Memory> Receiver<'_, B> {
         from: Option<Peer>,
         buf: B,
         announced: u64,
-    ) -> ReqKey {
+    ) -> ReqId {
         if let Some(message) = self.receiving.matching.claim(want) {
             return self.recv_early(message, &buf);
         }
         let eager = from.is_some_and(|p| self.peers[p].sends_eagerly(buf.len()));
         let key = self.requests.insert_posted(want, buf, from, eager);
-        self.receiving.matching.post(want, key);
+        self.receiving.matching.post(want, key.0);
         self.need(want, from);
         if let Some(p) = from {
             self.after_post(p, want, key, announced);
@@ -144,11 +151,11 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     #[inline]
-    fn after_post(&mut self, from: Peer, want: Pattern, key: ReqKey, len: u64) {
+    fn after_post(&mut self, from: Peer, want: Pattern, key: ReqId, len: u64) {
         let peer = &self.peers[from];
         if let Some(why) = &peer.gone {
             let failure = Failure::PeerGone(why.clone());
-            self.receiving.matching.withdraw(want, key);
+            self.receiving.matching.withdraw(want, key.0);
             self.finish(key, Outcome::failed(failure));
         } else if len >= peer.messages.choice.announce_min && !peer.keeps_quiet(want.context) {
             self.announce(from, want, key, len);
@@ -193,13 +200,13 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Receives a message that [`Receiver::take_message`] took; `None` when the key names none.
-    pub fn recv_message(&mut self, message: Key, buf: &B) -> Option<ReqKey> {
+    pub fn recv_message(&mut self, message: Key, buf: &B) -> Option<ReqId> {
         self.receiving.unexpected.get(message)?;
         Some(self.recv_early(message, buf))
     }
 
     /// Matches a new receive with a message that waits.
-    fn recv_early(&mut self, message: Key, buf: &B) -> ReqKey {
+    fn recv_early(&mut self, message: Key, buf: &B) -> ReqId {
         // The key comes from the queue of waiting messages, which names only live ones.
         let m = self
             .let_go(message)
@@ -231,14 +238,14 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// Takes back a posted receive.
-    pub(crate) fn cancel(&mut self, key: ReqKey, want: Pattern) {
-        if self.receiving.matching.withdraw(want, key) {
+    pub(crate) fn cancel(&mut self, key: ReqId, want: Pattern) {
+        if self.receiving.matching.withdraw(want, key.0) {
             self.retract(key);
             self.finish(key, Outcome::CANCELLED);
         }
     }
 
-    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) {
+    pub(super) fn finish(&mut self, key: ReqId, outcome: Outcome) {
         super::finish(self.requests, self.peers, key, outcome);
     }
 
@@ -311,7 +318,7 @@ impl<B: Memory> Receiver<'_, B> {
 
     /// A receive claims a message that is still arriving: the receive keeps its place in the table
     /// until the message has arrived.
-    fn claim_arriving(&mut self, old: Key, mut m: Message<B>, req: ReqKey) {
+    fn claim_arriving(&mut self, old: Key, mut m: Message<B>, req: ReqId) {
         if let Early::Arriving(_, claimed) = &mut m.early {
             *claimed = Some(req);
         }
@@ -331,11 +338,6 @@ impl<B: Memory> Receiver<'_, B> {
         }
         let gone = gone.is_some() as u64;
         self.out.control(from, Kind::CancelAck, head.token, 0, gone);
-    }
-
-    /// The peer has left in order, or is gone: it need not be told anything.
-    pub(crate) fn on_left(&mut self, peer: Peer) {
-        self.receiving.high_water.on_left(self.peers, peer);
     }
 }
 
@@ -366,7 +368,7 @@ impl<B: Memory> Receiver<'_, B> {
     /// Payload goes straight into a receive's buffer.
     pub(super) fn land_in(
         &mut self,
-        key: ReqKey,
+        key: ReqId,
         from: Peer,
         env: Envelope,
         len: u64,

@@ -8,12 +8,12 @@ use super::receiver::Receiver;
 use super::sender::{Mode, Sender, Sending};
 use super::unexpected::Early;
 use crate::endpoint::{Action, FrameBody, Memory, Outcome, Refused};
-use crate::endpoint::{ReqKey, Requests, State, envelope, header};
+use crate::endpoint::{ReqId, Requests, State, envelope, header};
 use crate::matching::Envelope;
 use crate::wire::{EXTENSION_LEN, Header, KEY_LEN, KEYED_LEN, Kind, RemoteRegion};
+use kw_base::Peer;
 use kw_base::counters::{Counter, Protocol};
 use kw_base::events::Event;
-use kw_base::{Key, Peer};
 
 /// Contents of an RTS beyond its header.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ impl Offer {
 
 impl<B: Memory> Sender<'_, B> {
     /// Offers a message: RTS with the payload's address, if it has one.
-    pub(super) fn send_offer(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
+    pub(super) fn send_offer(&mut self, key: ReqId, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         self.requests
             .set_state(key, State::Offered { cancelling: false });
         self.sending.newest_offer = Some(key);
@@ -92,7 +92,7 @@ impl<B: Memory> Sender<'_, B> {
 
     /// CTS came: sends the bytes that the receiver wants.
     pub(super) fn on_clear(&mut self, from: Peer, head: &Header) {
-        let key = Key::from_bits(head.token);
+        let key = ReqId::from_bits(head.token);
         if let Some(req) = self.requests.offered(key, from) {
             let len = head.len.min(req.buf.len());
             self.send_data(key, from, head.aux(), len, Protocol::Rendezvous);
@@ -102,7 +102,7 @@ impl<B: Memory> Sender<'_, B> {
     /// Sends the first `len` bytes of an offered message into a receive of the peer.
     pub(super) fn send_data(
         &mut self,
-        key: ReqKey,
+        key: ReqId,
         to: Peer,
         token: u64,
         len: u64,
@@ -118,7 +118,7 @@ impl<B: Memory> Sender<'_, B> {
 
     /// The receiver has fetched the message.
     pub(super) fn on_fetched(&mut self, from: Peer, head: &Header) {
-        let key = Key::from_bits(head.token);
+        let key = ReqId::from_bits(head.token);
         if self.requests.offered(key, from).is_some() {
             let way = self.peers[from].way;
             self.out.counters.sent(way, Protocol::Get, head.len);
@@ -153,7 +153,7 @@ impl<B: Memory> Receiver<'_, B> {
         check(&env)?;
         let offer = Offer::decode(head.kind, body)?;
         self.peers[from].messages.ours.seen += 1;
-        match self.receiving.matching.arrive(env) {
+        match self.receiving.matching.arrive(env).map(ReqId) {
             None => {
                 self.store(from, head, false, Early::Offer(offer));
                 let (context, tag) = (env.context as i64, env.tag as i64);
@@ -185,7 +185,7 @@ impl<B: Memory> Receiver<'_, B> {
         token: u64,
         offer: Offer,
         len: u64,
-        key: ReqKey,
+        key: ReqId,
     ) {
         let Some(req) = self.requests.get_mut(key) else {
             return;
@@ -213,7 +213,7 @@ impl<B: Memory> Receiver<'_, B> {
     }
 
     /// A fetch was carried out, or refused.
-    pub fn on_got(&mut self, req: ReqKey, ok: bool) {
+    pub fn on_got(&mut self, req: ReqId, ok: bool) {
         let Some(r) = self.requests.get(req) else {
             return;
         };
@@ -237,7 +237,7 @@ impl<B: Memory> Receiver<'_, B> {
         from: Peer,
         head: &Header,
     ) -> Result<Destination<B>, Refused> {
-        let key = Key::from_bits(head.token);
+        let key = ReqId::from_bits(head.token);
         let asked = State::Asked { offer: head.aux() };
         match self.requests.get(key) {
             Some(req) if req.peer == Some(from) && req.state == asked => Ok(Destination {

@@ -3,11 +3,11 @@
 
 use super::flow_control::{Throttle, is_users};
 use super::peers::Peers;
-use crate::endpoint::{Failure, Memory, Outbox, Outcome, ReqKey, Requests, State, header};
+use crate::endpoint::{Failure, Memory, Outbox, Outcome, ReqId, Requests, State, header};
 use crate::matching::Envelope;
 use crate::wire::{Header, Kind};
+use kw_base::Peer;
 use kw_base::counters::Protocol;
-use kw_base::{Key, Peer};
 
 /// How a send completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,10 +24,10 @@ pub enum Mode {
 /// A send that was started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Started {
-    /// Complete already.
+    /// Already complete; there is no request.
     Done,
-    /// Goes on.
-    Request(ReqKey),
+    /// Active.
+    Request(ReqId),
 }
 
 /// State of sending for all peers together; for each peer see `peers`.
@@ -35,7 +35,7 @@ pub enum Started {
 pub struct Sending {
     pub(super) throttle: Throttle,
     /// The message that was offered last, to any peer.
-    pub(super) newest_offer: Option<ReqKey>,
+    pub(super) newest_offer: Option<ReqId>,
 }
 
 impl Sending {
@@ -113,7 +113,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Sends a message whose turn it is, by the protocol that suits it.
-    pub(super) fn launch(&mut self, key: ReqKey, to: Peer, env: Envelope, mode: Mode, buf: &B) {
+    pub(super) fn launch(&mut self, key: ReqId, to: Peer, env: Envelope, mode: Mode, buf: &B) {
         let peer = &mut self.peers[to];
         // Only a frame of an offer has room for the signature of a synchronous message.
         let says = peer.messages.checks && mode == Mode::Synchronous;
@@ -155,7 +155,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Sends the payload of a message whose receive is known, all or the first bytes of it.
-    pub(super) fn stream(&mut self, key: ReqKey, to: Peer, head: Header, by: Protocol) {
+    pub(super) fn stream(&mut self, key: ReqId, to: Peer, head: Header, by: Protocol) {
         let Some(req) = self.requests.get_mut(key) else {
             return;
         };
@@ -167,7 +167,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// The path has read the payload of a frame.
-    pub fn on_sent(&mut self, key: ReqKey) {
+    pub fn on_sent(&mut self, key: ReqId) {
         let Some(req) = self.requests.get_mut(key) else {
             return;
         };
@@ -185,7 +185,7 @@ impl<B: Memory> Sender<'_, B> {
     }
 
     /// Asks to take a message back: asks its receiver, if that can still answer.
-    pub(crate) fn cancel(&mut self, key: ReqKey) {
+    pub(crate) fn cancel(&mut self, key: ReqId) {
         let Some(req) = self.requests.get_mut(key) else {
             return;
         };
@@ -201,7 +201,7 @@ impl<B: Memory> Sender<'_, B> {
         }
     }
 
-    fn send_cancel(&mut self, to: Option<Peer>, env: Envelope, key: ReqKey) {
+    fn send_cancel(&mut self, to: Option<Peer>, env: Envelope, key: ReqId) {
         let head = header(Kind::Cancel, env, 0, key.to_bits());
         if let Some(to) = to {
             self.out.bare(to, head);
@@ -210,7 +210,7 @@ impl<B: Memory> Sender<'_, B> {
 
     /// The receiver has answered whether it could take a message back.
     pub(super) fn on_cancel_ack(&mut self, head: &Header) {
-        let key = Key::from_bits(head.token);
+        let key = ReqId::from_bits(head.token);
         if let (1, Some(_)) = (head.len, self.requests.get(key)) {
             self.finish(key, Outcome::CANCELLED);
         }
@@ -222,7 +222,7 @@ impl<B: Memory> Sender<'_, B> {
         self.forget_deferred(peer);
     }
 
-    pub(super) fn finish(&mut self, key: ReqKey, outcome: Outcome) {
+    pub(super) fn finish(&mut self, key: ReqId, outcome: Outcome) {
         super::finish(self.requests, self.peers, key, outcome);
     }
 }

@@ -1,7 +1,7 @@
 //! Messages that came before their receive: the contents received so far, and the memory of all.
 
 use super::rendezvous::Offer;
-use crate::endpoint::{Found, ReqKey};
+use crate::endpoint::{Found, ReqId};
 use crate::matching::Envelope;
 use kw_base::{Key, Peer, Slab};
 
@@ -11,7 +11,7 @@ pub(super) enum Early<B> {
     /// The whole payload.
     Whole(B),
     /// Payload still arriving in our buffer; the request that has claimed it meanwhile.
-    Arriving(B, Option<ReqKey>),
+    Arriving(B, Option<ReqId>),
     /// Only the offer.
     Offer(Offer),
 }
@@ -114,7 +114,7 @@ impl<B> Unexpected<B> {
 impl<B: Clone> Unexpected<B> {
     /// The payload of a message has arrived. Returns the request that has claimed it, with the
     /// payload.
-    pub fn on_body(&mut self, key: Key) -> Option<(ReqKey, B)> {
+    pub fn on_body(&mut self, key: Key) -> Option<(ReqId, B)> {
         let m = self.messages.get_mut(key)?;
         let Early::Arriving(buf, claimed) = &m.early else {
             return None;
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_has_arrived_waits_for_its_receive_or_goes_to_the_one_that_claimed_it() {
         let mut table = Unexpected::default();
-        let req = Key::from_bits(9);
+        let req = ReqId::from_bits(9);
         let free = table.insert(message(1, 30, Early::Arriving(6, None)));
         let claimed = table.insert(message(2, 30, Early::Arriving(8, Some(req))));
         assert_eq!(table.on_body(free), None);

@@ -3,7 +3,7 @@
 
 use kw_base::Peer;
 use kw_base::counters::Way;
-use kw_proto::endpoint::{Action, Found, FrameBody, Memory, ReqKey};
+use kw_proto::endpoint::{Action, Found, FrameBody, Memory, ReqId};
 use kw_proto::machine::Machine;
 use kw_proto::matching::Pattern;
 use kw_proto::p2p::Target;
@@ -62,7 +62,7 @@ pub struct Frame {
     head: Header,
     body: Vec<u8>,
     /// For the sender: the request whose payload leaves its memory when this arrives.
-    sends: Option<ReqKey>,
+    sends: Option<ReqId>,
 }
 
 pub struct Net {

@@ -170,7 +170,9 @@ fn wait_for_message<'a>(
         ..WaitOn::default()
     };
     wait_serving(mpi, guard, on, |s| {
-        s.engine.as_ref().is_none_or(|e| e.messages.is_done(req))
+        s.engine
+            .as_ref()
+            .is_none_or(|e| e.messages.requests().is_done(req))
     })
 }
 

@@ -76,7 +76,7 @@ fn refuse(state: &mut State, comm: CommH, mut record: Record, fault: Box<Fault>)
     let launched = alone(state, comm, &record).and_then(|run| {
         let (engine, _) = running(state)?;
         let launched = engine.launch(run);
-        engine.messages.release(launched);
+        engine.messages.requests_mut().release(launched);
         Ok(())
     });
     launched.err().unwrap_or(fault)
