@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     MPI_T_init_thread(MPI_THREAD_MULTIPLE, &level);
     MPI_T_pvar_handle told = MPI_T_PVAR_HANDLE_NULL;
     MPI_T_pvar_session_create(&session);
-    if (STRICT) told = count_of_times(check_rank == 0 ? "sends_held" : "holds_given");
+    if (STRICT) told = count_of_times(check_rank == 0 ? "sends_kept_back" : "pauses_sent");
     memset(large, 1, LARGE);
     meet();
     long before = peak_kb();

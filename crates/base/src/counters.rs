@@ -103,8 +103,8 @@ counters! {
     UnexpectedWaitingPeak = "unexpected_waiting_peak", "messages", "Largest length of the unexpected queue.", Matching, Peak(Counter::UnexpectedWaiting), User;
     UnexpectedHeld = "unexpected_held", "bytes", "Memory that buffers unexpected messages now.", Matching, Level, User;
     UnexpectedHeldPeak = "unexpected_held_peak", "bytes", "Largest amount of memory that buffered unexpected messages.", Matching, Peak(Counter::UnexpectedHeld), User;
-    HoldsGiven = "holds_given", "times", "Times this rank paused a sender because of unexpected messages (KW_UNEXPECTED).", Matching, Count, User;
-    SendsHeld = "sends_held", "messages", "Sends deferred because the receiver paused this rank or the transport was busy.", Matching, Count, User;
+    PausesSent = "pauses_sent", "times", "Times this rank paused a sender because of unexpected messages (KW_UNEXPECTED).", Matching, Count, User;
+    SendsKeptBack = "sends_kept_back", "messages", "Sends deferred because the receiver paused this rank or the transport was busy.", Matching, Count, User;
     ReceivesPosted = "receives_posted", "receives", "Posted receives that have not been matched.", Matching, Level, User;
     RequestsActive = "requests_active", "requests", "Transfers of this rank that are not complete.", Progress, Level, User;
     CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that are not complete.", Collectives, Level, User;

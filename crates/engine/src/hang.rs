@@ -126,7 +126,7 @@ impl Seen<'_> {
     fn is_quiet(&mut self) -> bool {
         let messages = &mut self.0.messages;
         let machine = &messages.machine;
-        let rests = !machine.is_under_way() && !machine.p2p.receiving.is_holding();
+        let rests = !machine.is_under_way() && !machine.p2p.receiving.is_pausing();
         rests && !messages.pending() && messages.paths.is_quiet()
     }
 
@@ -178,8 +178,20 @@ impl Seen<'_> {
                 context: want.context,
                 bytes: room,
             },
-            Stand::Send { to, env, len, held } => Wait {
-                kind: kind(env.context, if held { Kind::Held } else { Kind::Send }),
+            Stand::Send {
+                to,
+                env,
+                len,
+                kept_back,
+            } => Wait {
+                kind: kind(
+                    env.context,
+                    if kept_back {
+                        Kind::KeptBack
+                    } else {
+                        Kind::Send
+                    },
+                ),
                 peer: Some(to.0),
                 source: None,
                 tag: Some(env.tag),

@@ -20,7 +20,7 @@ impl Engine {
         let machine = &self.messages.machine;
         match c {
             Counter::UnexpectedWaiting => machine.p2p.receiving.waiting(),
-            Counter::UnexpectedHeld => machine.p2p.receiving.held(),
+            Counter::UnexpectedHeld => machine.p2p.receiving.kept(),
             Counter::ReceivesPosted => machine.p2p.receiving.posted(),
             Counter::RequestsActive => machine.endpoint.requests.active() as u64,
             Counter::CollectivesActive => self.parts.collectives.running.len() as u64,

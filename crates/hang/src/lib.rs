@@ -61,7 +61,7 @@ pub enum Kind {
     /// A receive, for an RTS that was sent.
     Send,
     /// The receive of an earlier message.
-    Held,
+    KeptBack,
     /// An action of a rank in a collective.
     Collective,
     /// The missing partitions of a partitioned receive.

@@ -195,7 +195,7 @@ pub(crate) fn wanted(states: &[RankState], rank: Rank, wait: &Wait) -> String {
     match wait.kind {
         Kind::Receive | Kind::Probe => format!("a message of {peer}{tag}, on {comm}"),
         Kind::Send => format!("{peer} to receive its message{tag}, on {comm}"),
-        Kind::Held => format!("{peer} to receive what it was sent before, on {comm}"),
+        Kind::KeptBack => format!("{peer} to receive what it was sent before, on {comm}"),
         Kind::Collective if wait.peer == Some(rank) => {
             format!("its collective in the background, on {comm}")
         }

@@ -41,7 +41,7 @@ const KINDS: [(Kind, char); 13] = [
     (Kind::Receive, 'r'),
     (Kind::Probe, 'p'),
     (Kind::Send, 's'),
-    (Kind::Held, 'h'),
+    (Kind::KeptBack, 'h'),
     (Kind::Collective, 'c'),
     (Kind::PartReceive, 'R'),
     (Kind::PartSend, 'S'),

@@ -1,5 +1,5 @@
 //! Receivers that keep too much tell their senders to pause, and never if the program may need a
-//! held message.
+//! message that is kept back.
 
 mod net;
 
@@ -86,12 +86,12 @@ fn kept(net: &Net, me: usize) -> u64 {
     net.machines[me].p2p.receiving.waiting()
 }
 
-fn holds(net: &Net, me: usize) -> u64 {
+fn pauses(net: &Net, me: usize) -> u64 {
     net.machines[me]
         .endpoint
         .out
         .counters
-        .get(Counter::HoldsGiven)
+        .get(Counter::PausesSent)
 }
 
 fn drained(net: &mut Net, me: usize, from: u32, messages: usize) {
@@ -109,7 +109,7 @@ fn a_flooded_rank_keeps_about_the_mark_and_gets_everything() {
     let mut net = net(2);
     let sent = flood(&mut net, 0, 1);
     assert!(kept(&net, 1) < 3 * MARK / 280, "{} kept", kept(&net, 1));
-    assert_eq!(holds(&net, 1), 1);
+    assert_eq!(pauses(&net, 1), 1);
     assert!(keeps_back(&net, 0));
     drained(&mut net, 1, 0, MANY);
     assert!(!keeps_back(&net, 0) && !net.machines[0].p2p.sending.is_stalled());
@@ -117,7 +117,7 @@ fn a_flooded_rank_keeps_about_the_mark_and_gets_everything() {
         sent.iter()
             .all(|&k| net.machines[0].endpoint.requests.is_done(k))
     );
-    assert!(holds(&net, 1) > 5, "it is told again and again");
+    assert!(pauses(&net, 1) > 5, "it is told again and again");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_posted_receive_lets_its_sender_go_and_no_other() {
         flood(&mut net, from, 1);
         send(&mut net, from, 1, 2);
     }
-    assert_eq!(holds(&net, 1), 2);
+    assert_eq!(pauses(&net, 1), 2);
     let key = receive(&mut net, 1, Some(2), 2);
     assert!(net.machines[1].endpoint.requests.take(key).is_some());
     assert!(!keeps_back(&net, 2) && keeps_back(&net, 0));
@@ -181,22 +181,22 @@ fn a_program_that_waits_for_something_else_lets_a_portion_through() {
 }
 
 #[test]
-fn what_collectives_send_is_not_held() {
+fn what_collectives_send_is_not_kept_back() {
     let mut net = net(2);
     flood(&mut net, 0, 1);
     let key = send_in(&mut net, COLLECTIVES, 0, 1, 9);
     net.deliver_all();
     assert!(net.machines[0].endpoint.requests.is_done(key) && keeps_back(&net, 0));
-    let before = holds(&net, 1);
+    let before = pauses(&net, 1);
     for _ in 0..MANY {
         send_in(&mut net, COLLECTIVES, 1, 0, 9);
     }
     net.deliver_all();
-    assert_eq!((holds(&net, 0), holds(&net, 1)), (0, before));
+    assert_eq!((pauses(&net, 0), pauses(&net, 1)), (0, before));
 }
 
 #[test]
-fn a_held_send_can_be_cancelled_and_freed() {
+fn a_send_that_is_kept_back_can_be_cancelled_and_freed() {
     let mut net = net(2);
     let sent = flood(&mut net, 0, 1);
     let last = send(&mut net, 0, 1, 2);
@@ -220,12 +220,12 @@ fn a_held_send_can_be_cancelled_and_freed() {
 }
 
 #[test]
-fn who_is_gone_holds_nobody_and_is_held_by_nobody() {
+fn who_is_gone_pauses_nobody_and_is_paused_by_nobody() {
     let mut net = net(2);
     let sent = flood(&mut net, 0, 1);
     net.machines[0].on_gone(Peer(1), "cut");
     net.machines[1].on_gone(Peer(0), "cut");
-    assert!(!keeps_back(&net, 0) && !net.machines[1].p2p.receiving.is_holding());
+    assert!(!keeps_back(&net, 0) && !net.machines[1].p2p.receiving.is_pausing());
     assert!(
         sent.iter()
             .all(|&k| net.machines[0].endpoint.requests.is_done(k))
@@ -237,5 +237,5 @@ fn without_a_mark_everything_is_kept() {
     let mut net = net(2);
     net.machines.iter_mut().for_each(|m| m.set_mark(0));
     flood(&mut net, 0, 1);
-    assert_eq!((kept(&net, 1), holds(&net, 1)), (MANY as u64, 0));
+    assert_eq!((kept(&net, 1), pauses(&net, 1)), (MANY as u64, 0));
 }

@@ -62,14 +62,14 @@ impl Messages {
         self.flush_some();
         let mut moved = false;
         if self.machine.p2p.sending.is_stalled() {
-            moved = self.release_held();
+            moved = self.send_kept_back();
         }
         moved | std::mem::take(&mut self.unsettled)
     }
 
     #[cold]
-    fn release_held(&mut self) -> bool {
-        let any = self.machine.sender().release_held();
+    fn send_kept_back(&mut self) -> bool {
+        let any = self.machine.sender().send_kept_back();
         self.flush_some();
         any
     }
@@ -95,7 +95,7 @@ impl Messages {
     /// paused peers may send more: the program may be waiting for one of their messages.
     #[inline]
     pub(crate) fn asked_in_vain(&mut self) {
-        if self.machine.p2p.receiving.is_holding()
+        if self.machine.p2p.receiving.is_pausing()
             && self.patience.is_over(self.arrivals, self.paths.clock())
         {
             self.machine.receiver().let_through();
@@ -107,7 +107,7 @@ impl Messages {
     /// for processes that have ended.
     pub(crate) fn patience(&self) -> Duration {
         let until_end = self.paths.until_end_reported().unwrap_or(Duration::MAX);
-        match self.machine.p2p.receiving.is_holding() {
+        match self.machine.p2p.receiving.is_pausing() {
             true => PATIENCE.min(until_end),
             false => until_end,
         }

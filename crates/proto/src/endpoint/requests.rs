@@ -42,7 +42,7 @@ const GUARDED: AtEnd = 2;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Send: kept back by flow control, or until its receive is announced.
-    Held,
+    KeptBack,
     /// Send: the path is still reading the buffer.
     Sending,
     /// Send: like `Sending`, payload whose receive is known.

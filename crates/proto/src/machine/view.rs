@@ -28,7 +28,7 @@ pub enum Stand {
         /// Bytes.
         len: u64,
         /// It has not even been offered: it is deferred until others were received.
-        held: bool,
+        kept_back: bool,
     },
     /// The owner's own.
     Owner,
@@ -78,9 +78,14 @@ impl<B: Memory> Machine<B> {
 }
 
 fn stand<B: Memory>(req: &Req<B>) -> Stand {
-    let send = |held| {
+    let send = |kept_back| {
         let (env, len) = (req.env, req.buf.len());
-        let send = |to| Stand::Send { to, env, len, held };
+        let send = |to| Stand::Send {
+            to,
+            env,
+            len,
+            kept_back,
+        };
         req.peer.map_or(Stand::Moves, send)
     };
     match req.state {
@@ -89,7 +94,7 @@ fn stand<B: Memory>(req: &Req<B>) -> Stand {
             from: req.peer,
             room: req.buf.len(),
         },
-        State::Held => send(true),
+        State::KeptBack => send(true),
         State::Offered { cancelling: false }
         | State::SendingSync {
             sent: true,

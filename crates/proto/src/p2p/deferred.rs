@@ -46,7 +46,7 @@ impl PeerState {
 
 impl<B: Memory> Sender<'_, B> {
     pub(super) fn withhold(&mut self, key: ReqId, to: Peer, env: Envelope, mode: Mode) {
-        self.requests.set_state(key, State::Held);
+        self.requests.set_state(key, State::KeptBack);
         let peer = &mut self.peers[to];
         peer.messages
             .deferred
@@ -72,7 +72,7 @@ impl<B: Memory> Sender<'_, B> {
             return false;
         };
         let mut waiting = self.take_deferred(to, |m| m.env == env).into_iter();
-        let first = waiting.find_map(|m| Some((m, self.held_buf(m.key)?)));
+        let first = waiting.find_map(|m| Some((m, self.kept_buf(m.key)?)));
         let written = first.is_some();
         if let Some((m, buf)) = first {
             self.peers[to].messages.theirs.sent_asked();
@@ -107,15 +107,18 @@ impl<B: Memory> Sender<'_, B> {
 
     fn start_anew(&mut self, to: Peer, messages: impl IntoIterator<Item = Deferred>) {
         for m in messages {
-            if let Some(buf) = self.held_buf(m.key) {
+            if let Some(buf) = self.kept_buf(m.key) {
                 self.launch(m.key, to, m.env, m.mode, &buf);
             }
         }
     }
 
     /// The message it sends, if it has not been cancelled meanwhile.
-    fn held_buf(&self, key: ReqId) -> Option<B> {
-        let req = self.requests.get(key).filter(|r| r.state == State::Held);
+    fn kept_buf(&self, key: ReqId) -> Option<B> {
+        let req = self
+            .requests
+            .get(key)
+            .filter(|r| r.state == State::KeptBack);
         req.map(|r| r.buf.clone())
     }
 

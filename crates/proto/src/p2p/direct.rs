@@ -29,7 +29,7 @@ impl<B: Memory> Receiver<'_, B> {
         self.receiving.matching.is_empty()
             && peer.is_plain()
             && len < peer.messages.choice.announce_min
-            && !self.receiving.is_holding()
+            && !self.receiving.is_pausing()
     }
 
     /// A message of `from` was taken, after [`super::Receiving::may_take_unasked`] returned true.

@@ -5,17 +5,17 @@
 //! messages to **pause**; below half the mark it tells all of them to **resume**. A sender that
 //! was told to pause keeps further messages back, in their order, un-sent: their requests stay
 //! pending, as those of any message may whose receive has not been posted (MPI 5.0, 3.5 and 3.7.4).
-//! Only messages of point-to-point contexts are held: collectives, answers and the payload of
+//! Only messages of point-to-point contexts are kept back: collectives, answers and the payload of
 //! messages that were offered before pass.
 //!
 //! ```text
 //! sender    open --Pause--> paused --Resume--> draining --all sent--> open
 //!             \--too much in the path's queue--> draining
-//! receiver  quiet --kept > mark--> holding --kept < mark / 2, or the program needs a message--> quiet
+//! receiver  quiet --kept > mark--> pausing --kept < mark / 2, or the program needs a message--> quiet
 //! ```
 //!
 //! No correct program can lock up by it, because the receiver never insists if the program may need
-//! a held message:
+//! a message that is kept back:
 //!
 //! - A rank does not pause a peer while a receive is posted that a message of that peer could
 //!   match, and posting one lets a paused peer resume.
@@ -27,7 +27,7 @@
 //! Each of the last two lets only a further portion through, a quarter of the mark, before the peer
 //! is told to pause again.
 //!
-//! Messages already in a path cannot be held back, so at most [`WINDOW`] bytes go there (or this
+//! Messages already in a path cannot be kept back, so at most [`WINDOW`] bytes go there (or this
 //! rank's own mark, if that is less), and a rank that sends without ever polling must poll now and
 //! then for a pause request ([`super::Sending::owes_a_look`]).
 
@@ -74,7 +74,7 @@ pub(super) struct HighWater {
     /// Weight of the messages of point-to-point contexts that are kept.
     kept: u64,
     /// Peers that were told to pause.
-    holding: usize,
+    paused: usize,
     /// Peers may send more than the mark, see [`SendLimits::leave`].
     lenient: bool,
 }
@@ -83,7 +83,7 @@ pub(super) struct HighWater {
 #[derive(Debug, Default)]
 pub(super) struct SendLimits {
     /// It was told to pause.
-    holding: bool,
+    paused: bool,
     /// It is not told to pause again before this much is kept.
     leave: u64,
 }
@@ -103,7 +103,7 @@ pub(super) struct Throttle {
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// The peer told us to pause.
-    held: bool,
+    paused: bool,
     /// The peer is in [`Throttle::stalled`].
     stalled: bool,
     /// Messages kept back, oldest first; those that were cancelled meanwhile are skipped.
@@ -130,7 +130,7 @@ impl Backlog {
 
     /// Whether the first message that was kept back may go now.
     fn may_go(&self, window: u64) -> bool {
-        !self.held && self.queued < window
+        !self.paused && self.queued < window
     }
 
     /// The next message that may go, taken off the list.
@@ -141,7 +141,7 @@ impl Backlog {
     /// The peer is gone: nothing waits for it any more.
     pub(super) fn forget(&mut self) {
         self.waiting.clear();
-        (self.held, self.queued) = (false, 0);
+        (self.paused, self.queued) = (false, 0);
     }
 }
 
@@ -158,8 +158,8 @@ impl HighWater {
 
     /// Whether some peer was told to pause.
     #[inline]
-    pub(super) fn is_holding(&self) -> bool {
-        self.holding != 0
+    pub(super) fn is_pausing(&self) -> bool {
+        self.paused != 0
     }
 
     /// A message is kept.
@@ -192,7 +192,7 @@ impl HighWater {
     ) {
         if is_p2p(env.context) {
             self.kept -= weight(len);
-            let busy = self.holding != 0 || self.lenient;
+            let busy = self.paused != 0 || self.lenient;
             if busy && self.mark.is_none_or(|mark| self.kept < mark / 2) {
                 self.calm_down(peers, out);
             }
@@ -219,8 +219,7 @@ impl HighWater {
         from: Peer,
     ) {
         let peer = &mut peers[from];
-        if peer.messages.limits.holding || self.kept < peer.messages.limits.leave || peer.is_self()
-        {
+        if peer.messages.limits.paused || self.kept < peer.messages.limits.leave || peer.is_self() {
             return;
         }
         if is_wanted(requests, from) {
@@ -228,9 +227,9 @@ impl HighWater {
             self.lenient = true;
             return;
         }
-        peer.messages.limits.holding = true;
-        self.holding += 1;
-        out.counters.hit(Counter::HoldsGiven);
+        peer.messages.limits.paused = true;
+        self.paused += 1;
+        out.counters.hit(Counter::PausesSent);
         out.bare(from, Header::bare(Kind::Pause));
     }
 
@@ -249,7 +248,7 @@ impl HighWater {
         want: Pattern,
         from: Option<Peer>,
     ) {
-        if self.holding != 0 && is_p2p(want.context) {
+        if self.paused != 0 && is_p2p(want.context) {
             let leave = self.kept + self.portion();
             match from {
                 Some(p) => self.let_go_on(peers, out, p, leave),
@@ -268,10 +267,10 @@ impl HighWater {
     #[cold]
     fn let_go_on<B>(&mut self, peers: &mut Peers, out: &mut Outbox<B>, to: Peer, leave: u64) {
         let limits = &mut peers[to].messages.limits;
-        if std::mem::replace(&mut limits.holding, false) {
+        if std::mem::replace(&mut limits.paused, false) {
             limits.leave = leave;
             self.lenient = true;
-            self.holding -= 1;
+            self.paused -= 1;
             out.bare(to, Header::bare(Kind::Resume));
         }
     }
@@ -279,7 +278,7 @@ impl HighWater {
     /// The peer has left in order, or is gone: it need not be told anything.
     pub(super) fn on_left(&mut self, peers: &mut Peers, peer: Peer) {
         let limits = &mut peers[peer].messages.limits;
-        self.holding -= std::mem::replace(&mut limits.holding, false) as usize;
+        self.paused -= std::mem::replace(&mut limits.paused, false) as usize;
     }
 }
 
@@ -344,8 +343,8 @@ impl Throttle {
     }
 
     /// The peer told us to pause, or to resume.
-    fn on_limit(&mut self, peers: &mut Peers, from: Peer, held: bool) {
-        peers[from].messages.backlog.held = held;
+    fn on_limit(&mut self, peers: &mut Peers, from: Peer, paused: bool) {
+        peers[from].messages.backlog.paused = paused;
         self.stall(peers, from);
     }
 
@@ -388,16 +387,16 @@ impl Throttle {
 /// Messages that were kept back, and go now.
 impl<B: Memory> Sender<'_, B> {
     /// The peer told us to pause, or to resume.
-    pub(super) fn on_limit(&mut self, from: Peer, held: bool) {
-        self.sending.throttle.on_limit(self.peers, from, held);
+    pub(super) fn on_limit(&mut self, from: Peer, paused: bool) {
+        self.sending.throttle.on_limit(self.peers, from, paused);
     }
 
     /// Keeps a message back.
     pub(super) fn keep_back(&mut self, to: Peer, env: Envelope, mode: Mode, buf: &B) -> ReqId {
         let key = self
             .requests
-            .insert(State::Held, buf.clone(), Some(to), env);
-        self.out.counters.hit(Counter::SendsHeld);
+            .insert(State::KeptBack, buf.clone(), Some(to), env);
+        self.out.counters.hit(Counter::SendsKeptBack);
         let throttle = &mut self.sending.throttle;
         throttle.keep_back(self.peers, to, key, mode);
         key
@@ -406,20 +405,23 @@ impl<B: Memory> Sender<'_, B> {
     /// Sends those kept-back messages that may go; returns whether there were any. The owner polls
     /// for frames between two calls.
     #[cold]
-    pub fn release_held(&mut self) -> bool {
+    pub fn send_kept_back(&mut self) -> bool {
         let mut any = false;
         // Sending to a peer that is in the list adds no entry.
         for i in 0..self.sending.throttle.stalled.len() {
-            any |= self.release_to(self.sending.throttle.stalled[i]);
+            any |= self.send_kept_back_to(self.sending.throttle.stalled[i]);
         }
         self.sending.throttle.note_free(self.peers);
         any
     }
 
-    fn release_to(&mut self, to: Peer) -> bool {
+    fn send_kept_back_to(&mut self, to: Peer) -> bool {
         let (mut any, window) = (false, self.sending.throttle.window);
         while let Some((key, mode)) = self.peers[to].messages.backlog.next(window) {
-            let req = self.requests.get(key).filter(|r| r.state == State::Held);
+            let req = self
+                .requests
+                .get(key)
+                .filter(|r| r.state == State::KeptBack);
             if let Some((env, buf)) = req.map(|r| (r.env, r.buf.clone())) {
                 self.launch(key, to, env, mode, &buf);
                 any = true;
@@ -484,11 +486,11 @@ mod tests {
         bring(&mut high_water, &mut out, 2);
         bring(&mut high_water, &mut out, 2);
         assert_eq!(limits(&mut out), [(2, Kind::Pause)], "once");
-        // Its own messages are never held.
+        // Its own messages are never kept back.
         bring(&mut high_water, &mut out, 0);
         assert_eq!(limits(&mut out), []);
         for kept in [3, 2, 1] {
-            assert!(high_water.is_holding(), "{kept} messages are kept");
+            assert!(high_water.is_pausing(), "{kept} messages are kept");
             high_water.kept_less(&mut peers, &mut out, &ENV, 6000);
         }
         assert_eq!(limits(&mut out), []);

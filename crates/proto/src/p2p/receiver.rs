@@ -51,7 +51,7 @@ impl<B> Receiving<B> {
     }
 
     /// Bytes kept of messages that came before their receive.
-    pub fn held(&self) -> u64 {
+    pub fn kept(&self) -> u64 {
         self.unexpected.bytes()
     }
 
@@ -83,13 +83,13 @@ impl<B> Receiving<B> {
     /// the queues: no message waits before it.
     #[inline(always)]
     pub fn may_take_unasked(&self) -> bool {
-        self.matching.waiting() == 0 && !self.is_holding()
+        self.matching.waiting() == 0 && !self.is_pausing()
     }
 
     /// Whether any peer was told to pause.
     #[inline]
-    pub fn is_holding(&self) -> bool {
-        self.high_water.is_holding()
+    pub fn is_pausing(&self) -> bool {
+        self.high_water.is_pausing()
     }
 }
 

@@ -46,7 +46,7 @@ impl Sending {
         }
     }
 
-    /// Whether [`Sender::release_held`] may have something to do.
+    /// Whether [`Sender::send_kept_back`] may have something to do.
     #[inline]
     pub fn is_stalled(&self) -> bool {
         self.throttle.is_stalled()
@@ -107,7 +107,7 @@ impl<B: Memory> Sender<'_, B> {
         }
         let key = self
             .requests
-            .insert(State::Held, buf.clone(), Some(to), env);
+            .insert(State::KeptBack, buf.clone(), Some(to), env);
         self.launch(key, to, env, mode, buf);
         Started::Request(key)
     }
@@ -196,7 +196,7 @@ impl<B: Memory> Sender<'_, B> {
                 self.send_cancel(peer, env, key);
             }
             State::SendingSync { acked: false, .. } => self.send_cancel(peer, env, key),
-            State::Held => self.finish(key, Outcome::CANCELLED),
+            State::KeptBack => self.finish(key, Outcome::CANCELLED),
             _ => {}
         }
     }

@@ -226,7 +226,7 @@ impl Net {
     /// The owner's work after each poll of its paths, repeated while it has an effect.
     fn release(&mut self, me: usize) {
         while self.machines[me].p2p.sending.is_stalled()
-            && self.machines[me].sender().release_held()
+            && self.machines[me].sender().send_kept_back()
         {
             self.act(me);
         }

@@ -204,7 +204,7 @@ static void cancelled(void) {
     }
 }
 
-// Collectives pass what is held.
+// Collectives pass what is kept back.
 static void collectives_pass(void) {
     int sum = 0, one = 1;
     meet();
