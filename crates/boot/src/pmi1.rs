@@ -14,8 +14,8 @@ use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, JobInfo, Launcher, LauncherFault};
 use kw_proto::handshake::{Signer, Verifier};
 use kw_start::pmi::{
-    Answer, Ask, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, PmiError, Spawn, mapping, question,
-    text,
+    Answer, Client, JOB_KEY, Lines, MAPPING_KEY, Maxes, PmiError, Request, Spawn, mapping,
+    question, text,
 };
 
 /// An open conversation.
@@ -75,18 +75,18 @@ impl Pmi1 {
     }
 
     fn greet(&mut self) -> Result<(), BootError> {
-        self.ask(&Ask::Init)?;
-        if let Answer::Maxes(m) = self.ask(&Ask::Maxes)? {
+        self.ask(&Request::Init)?;
+        if let Answer::Maxes(m) = self.ask(&Request::Maxes)? {
             self.maxes = m;
         }
-        if let Answer::Name(name) = self.ask(&Ask::Name)? {
+        if let Answer::Name(name) = self.ask(&Request::Name)? {
             self.info.job = name;
         }
-        if let Answer::Number(n) = self.ask(&Ask::Appnum)? {
+        if let Answer::Number(n) = self.ask(&Request::Appnum)? {
             // Slurm's answer for "unknown" is -1
             self.info.appnum = n.filter(|n| *n >= 0);
         }
-        if let Answer::Number(n) = self.ask(&Ask::Universe)? {
+        if let Answer::Number(n) = self.ask(&Request::Universe)? {
             self.info.universe_size = n;
         }
         self.job_key = self.word(0, JOB_KEY)?.as_deref().and_then(text::unhex);
@@ -104,14 +104,14 @@ impl Pmi1 {
         Ok(())
     }
 
-    fn ask(&mut self, ask: &Ask) -> Result<Answer, BootError> {
-        self.say(ask)?;
+    fn ask(&mut self, request: &Request) -> Result<Answer, BootError> {
+        self.say(request)?;
         let answer = self.read_line()?;
         self.client.handle(&answer).map_err(strange)
     }
 
-    fn say(&mut self, ask: &Ask) -> Result<(), BootError> {
-        let line = self.client.ask(ask).map_err(strange)?;
+    fn say(&mut self, request: &Request) -> Result<(), BootError> {
+        let line = self.client.ask(request).map_err(strange)?;
         match &mut self.proofs {
             Some((says, _)) => say(&self.stream, &says.sign(&line)),
             None => say(&self.stream, &line),
@@ -161,11 +161,11 @@ impl Words for Pmi1 {
 
     fn put_word(&mut self, key: String, value: String) -> Result<(), BootError> {
         let kvs = self.info.job.clone();
-        self.ask(&Ask::Put { kvs, key, value }).map(|_| ())
+        self.ask(&Request::Put { kvs, key, value }).map(|_| ())
     }
 
     fn word(&mut self, _from: u32, key: &str) -> Result<Option<String>, BootError> {
-        let get = Ask::Get {
+        let get = Request::Get {
             kvs: self.info.job.clone(),
             key: key.to_string(),
         };
@@ -193,7 +193,7 @@ impl Launcher for Pmi1 {
     }
 
     fn fence(&mut self) -> Result<(), BootError> {
-        self.ask(&Ask::Fence).map(|_| ())
+        self.ask(&Request::Fence).map(|_| ())
     }
 
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
@@ -206,11 +206,11 @@ impl Launcher for Pmi1 {
     }
 
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
-        let ask = Ask::Spawn {
+        let request = Request::Spawn {
             kvs: self.info.job.clone(),
             wanted: wanted.clone(),
         };
-        match self.ask(&ask)? {
+        match self.ask(&request)? {
             Answer::Refused(why) => Err(no_more(self.name(), wanted, &why)),
             _ => Ok(()),
         }
@@ -247,11 +247,11 @@ impl Launcher for Pmi1 {
     }
 
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
-        let ask = Ask::Abort {
+        let request = Request::Abort {
             status,
             message: message.into(),
         };
-        self.say(&ask)
+        self.say(&request)
     }
 
     /// Ours does; Hydra hangs up.
@@ -263,6 +263,6 @@ impl Launcher for Pmi1 {
         if let Some(watch) = &self.watch {
             watch.over();
         }
-        self.ask(&Ask::Finalize).map(|_| ())
+        self.ask(&Request::Finalize).map(|_| ())
     }
 }

@@ -12,7 +12,9 @@ use super::launcher::{aborted, no_more};
 use super::watch::Watch;
 use super::words::{Words, adopt, hear, launcher_gone, say, strange};
 use super::{BootError, JobInfo, Launcher, LauncherFault};
-use kw_start::pmi::{Answer2, Ask2, Client2, Frame, Frames, Lines, MAPPING_KEY, Spawn, mapping};
+use kw_start::pmi::{
+    Answer2, Client2, Frame, Frames, Lines, MAPPING_KEY, Request2, Spawn, mapping,
+};
 
 /// Longest key and longest value by the PMI-2 interface (`PMI2_MAX_KEYLEN`, `PMI2_MAX_VALLEN`),
 /// ends excluded.
@@ -67,12 +69,12 @@ impl Pmi2 {
     }
 
     fn greet(&mut self) -> Result<(), BootError> {
-        let greeting = self.client.ask(&Ask2::Greet).map_err(strange)?;
+        let greeting = self.client.ask(&Request2::Greet).map_err(strange)?;
         say(&self.stream, &greeting)?;
         let line = self.line()?;
         self.client.handle_greeting(&line).map_err(strange)?;
         self.open_job()?;
-        if let Answer2::Value(Some(name)) = self.ask(&Ask2::Name)? {
+        if let Answer2::Value(Some(name)) = self.ask(&Request2::Name)? {
             self.info.job = name;
         }
         let universe = self.attribute(UNIVERSE)?;
@@ -83,11 +85,11 @@ impl Pmi2 {
     }
 
     fn open_job(&mut self) -> Result<(), BootError> {
-        let ask = Ask2::Open {
+        let request = Request2::Open {
             job: self.info.job.clone(),
             rank: self.info.rank,
         };
-        let Answer2::Opened { rank, size, appnum } = self.ask(&ask)? else {
+        let Answer2::Opened { rank, size, appnum } = self.ask(&request)? else {
             return Ok(());
         };
         if (rank, size) != (self.info.rank, self.info.size) {
@@ -123,15 +125,15 @@ impl Pmi2 {
         }
     }
 
-    fn ask(&mut self, ask: &Ask2) -> Result<Answer2, BootError> {
-        let text = self.client.ask(ask).map_err(strange)?;
+    fn ask(&mut self, request: &Request2) -> Result<Answer2, BootError> {
+        let text = self.client.ask(request).map_err(strange)?;
         say(&self.stream, &text)?;
         let frame = self.frame()?;
         self.client.handle(&frame).map_err(strange)
     }
 
     fn attribute(&mut self, key: &str) -> Result<Option<String>, BootError> {
-        match self.ask(&Ask2::Attribute(key.into()))? {
+        match self.ask(&Request2::Attribute(key.into()))? {
             Answer2::Value(v) => Ok(v),
             _ => Ok(None),
         }
@@ -144,11 +146,11 @@ impl Words for Pmi2 {
     }
 
     fn put_word(&mut self, key: String, value: String) -> Result<(), BootError> {
-        self.ask(&Ask2::Put { key, value }).map(|_| ())
+        self.ask(&Request2::Put { key, value }).map(|_| ())
     }
 
     fn word(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
-        let get = Ask2::Get {
+        let get = Request2::Get {
             job: self.info.job.clone(),
             from,
             key: key.to_string(),
@@ -174,7 +176,7 @@ impl Launcher for Pmi2 {
     }
 
     fn fence(&mut self) -> Result<(), BootError> {
-        self.ask(&Ask2::Fence).map(|_| ())
+        self.ask(&Request2::Fence).map(|_| ())
     }
 
     fn get(&mut self, from: u32, key: &str) -> Result<Option<String>, BootError> {
@@ -190,7 +192,7 @@ impl Launcher for Pmi2 {
     }
 
     fn spawn(&mut self, wanted: &Spawn) -> Result<(), BootError> {
-        match self.ask(&Ask2::Spawn(wanted.clone()))? {
+        match self.ask(&Request2::Spawn(wanted.clone()))? {
             Answer2::Refused(why) => Err(no_more(self.name, wanted, &why)),
             _ => Ok(()),
         }
@@ -204,7 +206,10 @@ impl Launcher for Pmi2 {
     fn abort(&mut self, status: i32, message: &str) -> Result<(), BootError> {
         let sentence = aborted(self.info.rank, status, message);
         eprintln!("{sentence}");
-        let text = self.client.ask(&Ask2::Abort(sentence)).map_err(strange)?;
+        let text = self
+            .client
+            .ask(&Request2::Abort(sentence))
+            .map_err(strange)?;
         say(&self.stream, &text)
     }
 
@@ -212,6 +217,6 @@ impl Launcher for Pmi2 {
         if let Some(watch) = &self.watch {
             watch.over();
         }
-        self.ask(&Ask2::Finalize).map(|_| ())
+        self.ask(&Request2::Finalize).map(|_| ())
     }
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::record::{List, Record};
 use super::verdict::{Agreed, Word, read, write};
-use super::{Ask, Heard, Mismatch, Talk, Turn, memory_key};
+use super::{Heard, KvsRequest, Mismatch, Talk, Turn, memory_key};
 use crate::pmi::Server;
 
 /// Lists that one rank joins at a level. One level is enough for 64 ranks, two for 4096, three for
@@ -41,7 +41,7 @@ pub struct Agree {
     rank: u32,
     size: u32,
     /// The first question.
-    plan: VecDeque<Ask>,
+    plan: VecDeque<KvsRequest>,
     /// Number of ranks in a list of the level before.
     span: u64,
     list: List,
@@ -75,7 +75,7 @@ impl Agree {
         word: Option<Word>,
         memory: Option<String>,
     ) -> Agree {
-        let memory = memory.map(|value| Ask::Put {
+        let memory = memory.map(|value| KvsRequest::Put {
             key: memory_key(rank, true),
             value,
         });
@@ -90,12 +90,12 @@ impl Agree {
             verdict: None,
         };
         let puts = memory.into_iter().chain([agree.put_list()]);
-        agree.plan = puts.chain([Ask::Fence]).collect();
+        agree.plan = puts.chain([KvsRequest::Fence]).collect();
         agree
     }
 
-    fn put_list(&self) -> Ask {
-        Ask::Put {
+    fn put_list(&self) -> KvsRequest {
+        KvsRequest::Put {
             key: list_key(self.span, self.rank),
             value: self.list.write(),
         }
@@ -114,7 +114,7 @@ impl Agree {
     }
 
     /// Continues when all lists of this level are read.
-    fn joined(&mut self) -> Result<Ask, Mismatch> {
+    fn joined(&mut self) -> Result<KvsRequest, Mismatch> {
         let ranks = self.list.ranks();
         let due = self.wide().min(u64::from(self.size - self.rank));
         if ranks != due {
@@ -127,7 +127,7 @@ impl Agree {
         };
         let verdict = write(&word, &self.list)?;
         self.verdict = Some(verdict.clone());
-        Ok(Ask::Put {
+        Ok(KvsRequest::Put {
             key: VERDICT.into(),
             value: verdict,
         })
@@ -137,14 +137,14 @@ impl Agree {
         if let Some(from) = self.child(at) {
             self.state = State::Reading(at.saturating_add(self.span as u32));
             let key = list_key(self.span, from);
-            return Ok(Turn::Ask(Ask::Get { from, key }));
+            return Ok(Turn::Request(KvsRequest::Get { from, key }));
         }
         if u64::from(self.rank).is_multiple_of(self.wide()) {
-            return Ok(Turn::Ask(self.joined()?));
+            return Ok(Turn::Request(self.joined()?));
         }
         self.span = self.wide();
         self.state = State::Fencing;
-        Ok(Turn::Ask(Ask::Fence))
+        Ok(Turn::Request(KvsRequest::Fence))
     }
 
     fn fenced(&mut self) -> Result<Turn<Agreed>, Mismatch> {
@@ -154,7 +154,7 @@ impl Agree {
         self.state = State::Asked;
         match self.verdict.take() {
             Some(verdict) => self.next(Heard::Value(verdict)),
-            None => Ok(Turn::Ask(Ask::Get {
+            None => Ok(Turn::Request(KvsRequest::Get {
                 from: 0,
                 key: VERDICT.into(),
             })),
@@ -166,8 +166,8 @@ impl Talk for Agree {
     type Out = Agreed;
 
     fn next(&mut self, heard: Heard) -> Result<Turn<Agreed>, Mismatch> {
-        if let Some(ask) = self.plan.pop_front() {
-            return Ok(Turn::Ask(ask));
+        if let Some(request) = self.plan.pop_front() {
+            return Ok(Turn::Request(request));
         }
         match (&self.state, heard) {
             (State::Opening, _) => self.read(self.rank.saturating_add(1)),
@@ -180,7 +180,7 @@ impl Talk for Agree {
             }
             (State::Stored, _) => {
                 self.state = State::Fencing;
-                Ok(Turn::Ask(Ask::Fence))
+                Ok(Turn::Request(KvsRequest::Fence))
             }
             (State::Fencing, _) => self.fenced(),
             (State::Asked, Heard::Value(verdict)) => Ok(Turn::Over(read(&verdict, self.size)?)),

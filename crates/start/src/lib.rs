@@ -40,9 +40,9 @@ pub use publish::{Joins, Publish, Publishing};
 pub use record::{Bound, Record, THE_LIBRARY};
 pub use verdict::{Agreed, Hosts, Load, Places, Word};
 
-/// A question to the launcher.
+/// A request to the key-value space of the launcher (PMI).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum KvsRequest {
     /// Store a value for all ranks.
     Put {
         /// Key.
@@ -66,15 +66,15 @@ pub enum Ask {
 pub enum Heard {
     /// No answer yet, or the request was carried out.
     Done,
-    /// Answer to [`Ask::Get`]: the value. A lost value ends the conversation.
+    /// Answer to [`KvsRequest::Get`]: the value. A lost value ends the conversation.
     Value(String),
 }
 
 /// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn<T> {
-    /// Ask this, and come back with the answer.
-    Ask(Ask),
+    /// A request; come back with the answer.
+    Request(KvsRequest),
     /// The conversation is over.
     Over(T),
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Ask, Heard, Mismatch, Talk, Turn, address_key, memory_key};
+use super::{Heard, KvsRequest, Mismatch, Talk, Turn, address_key, memory_key};
 
 /// Values to publish and to look up.
 #[derive(Debug)]
@@ -31,16 +31,16 @@ pub struct Joins {
 impl Publish<'_> {
     /// The state machine; its result is the location of the memory, at a rank that joins it.
     pub fn plan(self) -> Publishing {
-        let memory = self.leads.map(|value| Ask::Put {
+        let memory = self.leads.map(|value| KvsRequest::Put {
             key: memory_key(self.rank, false),
             value,
         });
-        let wire = self.listens.map(|(path, value)| Ask::Put {
+        let wire = self.listens.map(|(path, value)| KvsRequest::Put {
             key: address_key(path, self.rank),
             value,
         });
-        let fence = self.fence.then_some(Ask::Fence);
-        let get = self.joins.map(|j| Ask::Get {
+        let fence = self.fence.then_some(KvsRequest::Fence);
+        let get = self.joins.map(|j| KvsRequest::Get {
             from: j.lead,
             key: memory_key(j.lead, j.published),
         });
@@ -54,7 +54,7 @@ impl Publish<'_> {
 /// The state machine.
 #[derive(Debug)]
 pub struct Publishing {
-    plan: VecDeque<Ask>,
+    plan: VecDeque<KvsRequest>,
 }
 
 impl Talk for Publishing {
@@ -62,7 +62,7 @@ impl Talk for Publishing {
 
     fn next(&mut self, heard: Heard) -> Result<Turn<Option<String>>, Mismatch> {
         Ok(match (self.plan.pop_front(), heard) {
-            (Some(ask), _) => Turn::Ask(ask),
+            (Some(request), _) => Turn::Request(request),
             (None, Heard::Value(memory)) => Turn::Over(Some(memory)),
             (None, Heard::Done) => Turn::Over(None),
         })

@@ -2,7 +2,9 @@
 
 use kw_fuzz::{config, damaged, damaged_text, pieces};
 use kw_start::helper::{Message, Messages, Order, Report};
-use kw_start::pmi::{Answer, Ask, Ask2, Client, Client2, Frames, Line, Server, mapping, text};
+use kw_start::pmi::{
+    Answer, Client, Client2, Frames, Line, Request, Request2, Server, mapping, text,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -35,16 +37,16 @@ const ANSWERS: [&str; 8] = [
     "cmd=universe_size rc=0 size=4",
 ];
 
-fn asks() -> Vec<Ask> {
+fn asks() -> Vec<Request> {
     let (kvs, key) = (String::from("kvs"), String::from("k"));
     vec![
-        Ask::Maxes,
-        Ask::Appnum,
-        Ask::Universe,
-        Ask::Name,
-        Ask::Fence,
-        Ask::Get { kvs, key },
-        Ask::Finalize,
+        Request::Maxes,
+        Request::Appnum,
+        Request::Universe,
+        Request::Name,
+        Request::Fence,
+        Request::Get { kvs, key },
+        Request::Finalize,
     ]
 }
 
@@ -94,7 +96,7 @@ proptest! {
     #[test]
     fn fuzz_pmi_client(answer in damaged_text(&ANSWERS), which in 0usize..7) {
         let mut client = Client::new();
-        let opened = client.ask(&Ask::Init).and_then(|_| client.handle(ANSWERS[0]));
+        let opened = client.ask(&Request::Init).and_then(|_| client.handle(ANSWERS[0]));
         prop_assert_eq!(opened, Ok(Answer::Done));
         client.ask(&asks()[which]).unwrap();
         let _ = client.handle(&answer);
@@ -104,7 +106,7 @@ proptest! {
     #[test]
     fn fuzz_pmi_greeting(answer in damaged_text(&ANSWERS)) {
         let mut client = Client::new();
-        client.ask(&Ask::Init).unwrap();
+        client.ask(&Request::Init).unwrap();
         let _ = client.handle(&answer);
     }
 
@@ -127,7 +129,7 @@ proptest! {
     #[test]
     fn fuzz_pmi2_frames(bytes in damaged(frames()), cuts in cuts()) {
         let mut client = Client2::new();
-        let _ = client.ask(&Ask2::Fence);
+        let _ = client.ask(&Request2::Fence);
         let (mut whole, mut cut) = (Frames::default(), Frames::default());
         whole.feed(&bytes);
         for piece in pieces(&bytes, &cuts) {

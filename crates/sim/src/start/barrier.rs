@@ -10,7 +10,7 @@ use kw_coll::table::Site;
 use kw_coll::{Coll, Schedule, Step, Table};
 use kw_proto::handshake::{CHALLENGE_LEN, HELLO_LEN, PROOF_LEN};
 use kw_proto::wire::HEADER_LEN;
-use kw_start::{Ask, address_key};
+use kw_start::{KvsRequest, address_key};
 
 /// Bytes of the proofs of one connection.
 const PROOFS: u64 = (HELLO_LEN + CHALLENGE_LEN + 2 * PROOF_LEN) as u64;
@@ -113,7 +113,8 @@ impl Leaders<'_> {
         self.list[host as usize].lookups += 1;
         let from = to * each;
         let key = address_key("tcp", from);
-        self.world.ask(host * each, Ask::Get { from, key }, now);
+        self.world
+            .ask(host * each, KvsRequest::Get { from, key }, now);
     }
 
     /// The address that the current step wants is known.

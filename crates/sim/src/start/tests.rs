@@ -3,7 +3,8 @@
 
 use super::{self as sim, Knows, Scenario, Shape};
 use kw_start::{
-    Agree, Agreed, Ask, Cpus, Heard, Hosts, Joins, Mismatch, Publish, Record, Talk, Turn, Word,
+    Agree, Agreed, Cpus, Heard, Hosts, Joins, KvsRequest, Mismatch, Publish, Record, Talk, Turn,
+    Word,
 };
 use std::collections::HashMap;
 
@@ -108,12 +109,14 @@ fn store_of(records: &[Record], word: Word) -> (Vec<Result<Agreed, String>>, u32
             let mut heard = Heard::Done;
             loop {
                 heard = match talk.next(heard) {
-                    Ok(Turn::Ask(Ask::Put { key, value })) => {
+                    Ok(Turn::Request(KvsRequest::Put { key, value })) => {
                         fresh.push((key, value));
                         Heard::Done
                     }
-                    Ok(Turn::Ask(Ask::Get { key, .. })) => Heard::Value(store[&key].clone()),
-                    Ok(Turn::Ask(Ask::Fence)) => {
+                    Ok(Turn::Request(KvsRequest::Get { key, .. })) => {
+                        Heard::Value(store[&key].clone())
+                    }
+                    Ok(Turn::Request(KvsRequest::Fence)) => {
                         fenced += 1;
                         break;
                     }
@@ -188,7 +191,7 @@ fn nonsense_that_somebody_stored_is_a_sentence() {
     }
     let turn = agree.next(Heard::Done);
     assert!(
-        matches!(turn, Ok(Turn::Ask(Ask::Get { from: 0, .. }))),
+        matches!(turn, Ok(Turn::Request(KvsRequest::Get { from: 0, .. }))),
         "{turn:?}"
     );
     for verdict in [
@@ -218,9 +221,9 @@ fn nonsense_that_somebody_stored_is_a_sentence() {
     ] {
         let mut first = Agree::new((0, 3), &on("a"), Some(word(None)), None);
         let mut turn = first.next(Heard::Done);
-        while let Ok(Turn::Ask(ask)) = &turn {
-            let heard = match ask {
-                Ask::Get { .. } => Heard::Value(list.into()),
+        while let Ok(Turn::Request(request)) = &turn {
+            let heard = match request {
+                KvsRequest::Get { .. } => Heard::Value(list.into()),
                 _ => Heard::Done,
             };
             turn = first.next(heard);
@@ -254,22 +257,22 @@ fn a_rank_says_where_it_is_and_asks_its_lead() {
     let mut asked = Vec::new();
     let over = loop {
         let heard = match asked.last() {
-            Some(Ask::Get { .. }) => Heard::Value("memory".into()),
+            Some(KvsRequest::Get { .. }) => Heard::Value("memory".into()),
             _ => Heard::Done,
         };
         match member.next(heard).unwrap() {
-            Turn::Ask(ask) => asked.push(ask),
+            Turn::Request(request) => asked.push(request),
             Turn::Over(out) => break out,
         }
     };
     assert_eq!(over.as_deref(), Some("memory"));
-    let put = Ask::Put {
+    let put = KvsRequest::Put {
         key: "kw_udp_5".into(),
         value: "there".into(),
     };
-    let get = Ask::Get {
+    let get = KvsRequest::Get {
         from: 4,
         key: "kw_shm_4".into(),
     };
-    assert_eq!(asked, [put, Ask::Fence, get]);
+    assert_eq!(asked, [put, KvsRequest::Fence, get]);
 }

@@ -7,7 +7,7 @@ use super::StartError;
 use super::servers::{HEAD, Servers};
 use super::{Barrier, Figures, Knows, Scenario, Talked};
 use kw_start::{
-    Agree, Ask, Cpus, Heard, Hosts, Joins, Publish, Publishing, Record, Talk, Turn, Word,
+    Agree, Cpus, Heard, Hosts, Joins, KvsRequest, Publish, Publishing, Record, Talk, Turn, Word,
 };
 
 /// A listening address, as paths write it.
@@ -47,7 +47,7 @@ pub(super) struct World {
     events: u64,
     ranks: Vec<Rank>,
     /// Requests and answers of a rank.
-    asked: Vec<Option<Ask>>,
+    asked: Vec<Option<KvsRequest>>,
     heard: Vec<Heard>,
     talked: Vec<Talked>,
     store: HashMap<String, String>,
@@ -129,10 +129,10 @@ impl World {
         let r = rank as usize;
         loop {
             let heard = std::mem::replace(&mut self.heard[r], Heard::Done);
-            let ask = match &mut self.ranks[r] {
+            let request = match &mut self.ranks[r] {
                 Rank::Greets(left) if *left > 0 => {
                     *left -= 1;
-                    Some(Ask::Get {
+                    Some(KvsRequest::Get {
                         from: rank,
                         key: GREETING.into(),
                     })
@@ -142,7 +142,7 @@ impl World {
                     continue;
                 }
                 Rank::Agrees(talk) => match talk.next(heard)? {
-                    Turn::Ask(ask) => Some(ask),
+                    Turn::Request(request) => Some(request),
                     Turn::Over(agreed) => {
                         if let Hosts::Named(hosts) = &agreed.hosts {
                             self.learned(hosts);
@@ -152,13 +152,13 @@ impl World {
                     }
                 },
                 Rank::Publishes(talk) => match talk.next(heard)? {
-                    Turn::Ask(ask) => Some(ask),
+                    Turn::Request(request) => Some(request),
                     Turn::Over(_) => None,
                 },
                 Rank::Ready => None,
             };
-            match ask {
-                Some(ask) => self.ask(rank, ask, now),
+            match request {
+                Some(request) => self.ask(rank, request, now),
                 None => self.ranks[r] = Rank::Ready,
             }
             return Ok(());
@@ -215,19 +215,19 @@ impl World {
     }
 
     /// A question leaves.
-    pub(super) fn ask(&mut self, rank: u32, ask: Ask, now: u64) {
+    pub(super) fn ask(&mut self, rank: u32, request: KvsRequest, now: u64) {
         let t = &mut self.talked[rank as usize];
         let bytes = HEAD
-            + match &ask {
-                Ask::Put { key, value } => (key.len() + value.len()) as u64,
-                Ask::Get { key, .. } => key.len() as u64,
-                Ask::Fence => 0,
+            + match &request {
+                KvsRequest::Put { key, value } => (key.len() + value.len()) as u64,
+                KvsRequest::Get { key, .. } => key.len() as u64,
+                KvsRequest::Fence => 0,
             };
         t.asks += 1;
         t.bytes += bytes;
-        t.gets += u64::from(matches!(ask, Ask::Get { .. }));
-        t.fences += u64::from(ask == Ask::Fence);
-        self.asked[rank as usize] = Some(ask);
+        t.gets += u64::from(matches!(request, KvsRequest::Get { .. }));
+        t.fences += u64::from(request == KvsRequest::Fence);
+        self.asked[rank as usize] = Some(request);
         let there = now + self.servers.way(rank, bytes);
         self.at(there, Event::Asked(rank));
     }
@@ -236,16 +236,16 @@ impl World {
         let server = self.servers.of(rank);
         let now = self.servers.handle(server, now);
         let heard = match self.asked[rank as usize].take() {
-            Some(Ask::Put { key, value }) => {
+            Some(KvsRequest::Put { key, value }) => {
                 self.servers.list[server as usize].fresh += (key.len() + value.len()) as u64;
                 self.fresh.push((key, value));
                 Heard::Done
             }
-            Some(Ask::Get { key, .. }) => {
+            Some(KvsRequest::Get { key, .. }) => {
                 let value = self.store.get(&key);
                 Heard::Value(value.ok_or(StartError::Value(key))?.clone())
             }
-            Some(Ask::Fence) | None => {
+            Some(KvsRequest::Fence) | None => {
                 self.come(server, now);
                 return Ok(());
             }

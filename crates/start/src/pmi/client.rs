@@ -10,7 +10,7 @@ use super::{PmiError, Spawn, text};
 
 /// A request to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum Request {
     /// Opens the conversation.
     Init,
     /// Asks for the longest name, key and value.
@@ -145,9 +145,9 @@ impl Client {
     }
 
     /// The line to send, newline included. One request at a time.
-    pub fn ask(&mut self, ask: &Ask) -> Result<String, PmiError> {
-        let line = line_of(ask)?;
-        let Some(expect) = expected(ask) else {
+    pub fn ask(&mut self, request: &Request) -> Result<String, PmiError> {
+        let line = line_of(request)?;
+        let Some(expect) = expected(request) else {
             return Ok(line);
         };
         let opens = expect == Expect::Init;
@@ -157,7 +157,7 @@ impl Client {
             state => {
                 return Err(PmiError::OutOfTurn {
                     protocol: "PMI",
-                    ask: format!("{ask:?}"),
+                    request: format!("{request:?}"),
                     state: format!("{state:?}"),
                 });
             }
@@ -186,40 +186,40 @@ impl Client {
     }
 }
 
-fn expected(ask: &Ask) -> Option<Expect> {
-    Some(match ask {
-        Ask::Init => Expect::Init,
-        Ask::Maxes => Expect::Maxes,
-        Ask::Appnum => Expect::Appnum,
-        Ask::Universe => Expect::Universe,
-        Ask::Name => Expect::Name,
-        Ask::Put { .. } => Expect::Put,
-        Ask::Get { .. } => Expect::Get,
-        Ask::Fence => Expect::Fence,
-        Ask::Spawn { .. } => Expect::Spawn,
-        Ask::Finalize => Expect::Finalize,
-        Ask::Abort { .. } => return None,
+fn expected(request: &Request) -> Option<Expect> {
+    Some(match request {
+        Request::Init => Expect::Init,
+        Request::Maxes => Expect::Maxes,
+        Request::Appnum => Expect::Appnum,
+        Request::Universe => Expect::Universe,
+        Request::Name => Expect::Name,
+        Request::Put { .. } => Expect::Put,
+        Request::Get { .. } => Expect::Get,
+        Request::Fence => Expect::Fence,
+        Request::Spawn { .. } => Expect::Spawn,
+        Request::Finalize => Expect::Finalize,
+        Request::Abort { .. } => return None,
     })
 }
 
-fn line_of(ask: &Ask) -> Result<String, PmiError> {
-    Ok(match ask {
-        Ask::Spawn { kvs, wanted } => wanted.lines(kvs)?,
-        Ask::Init => "cmd=init pmi_version=1 pmi_subversion=1\n".into(),
-        Ask::Maxes => "cmd=get_maxes\n".into(),
-        Ask::Appnum => "cmd=get_appnum\n".into(),
-        Ask::Universe => "cmd=get_universe_size\n".into(),
-        Ask::Name => "cmd=get_my_kvsname\n".into(),
-        Ask::Put { kvs, key, value } => {
+fn line_of(request: &Request) -> Result<String, PmiError> {
+    Ok(match request {
+        Request::Spawn { kvs, wanted } => wanted.lines(kvs)?,
+        Request::Init => "cmd=init pmi_version=1 pmi_subversion=1\n".into(),
+        Request::Maxes => "cmd=get_maxes\n".into(),
+        Request::Appnum => "cmd=get_appnum\n".into(),
+        Request::Universe => "cmd=get_universe_size\n".into(),
+        Request::Name => "cmd=get_my_kvsname\n".into(),
+        Request::Put { kvs, key, value } => {
             format!("cmd=put kvsname={kvs} key={key} value={value}\n")
         }
-        Ask::Get { kvs, key } => format!("cmd=get kvsname={kvs} key={key}\n"),
-        Ask::Fence => "cmd=barrier_in\n".into(),
-        Ask::Finalize => "cmd=finalize\n".into(),
-        Ask::Abort { status, message } if message.is_empty() => {
+        Request::Get { kvs, key } => format!("cmd=get kvsname={kvs} key={key}\n"),
+        Request::Fence => "cmd=barrier_in\n".into(),
+        Request::Finalize => "cmd=finalize\n".into(),
+        Request::Abort { status, message } if message.is_empty() => {
             format!("cmd=abort exitcode={status}\n")
         }
-        Ask::Abort { status, message } => {
+        Request::Abort { status, message } => {
             let msg = text::encode(message.as_bytes());
             format!("cmd=abort exitcode={status} msg={msg}\n")
         }

@@ -12,7 +12,7 @@ use super::{PmiError, Spawn, text};
 
 /// A request to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask2 {
+pub enum Request2 {
     /// Announces PMI-2; answered by a line.
     Greet,
     /// Opens the conversation.
@@ -130,30 +130,30 @@ impl Client2 {
     }
 
     /// The request to send. Only one request is pending at a time.
-    pub fn ask(&mut self, ask: &Ask2) -> Result<String, PmiError> {
-        let next = match (self.state, ask) {
-            (State::Fresh, Ask2::Greet) => State::Greeting,
-            (State::Greeted, Ask2::Open { .. }) => State::Asked(Expect::Open),
-            (State::Fresh | State::Greeting, _) | (_, Ask2::Greet | Ask2::Open { .. }) => {
-                return self.wrong(ask);
+    pub fn ask(&mut self, request: &Request2) -> Result<String, PmiError> {
+        let next = match (self.state, request) {
+            (State::Fresh, Request2::Greet) => State::Greeting,
+            (State::Greeted, Request2::Open { .. }) => State::Asked(Expect::Open),
+            (State::Fresh | State::Greeting, _) | (_, Request2::Greet | Request2::Open { .. }) => {
+                return self.wrong(request);
             }
-            (state, Ask2::Abort(_)) => state,
-            (State::Ready, ask) => State::Asked(expected(ask)),
-            _ => return self.wrong(ask),
+            (state, Request2::Abort(_)) => state,
+            (State::Ready, request) => State::Asked(expected(request)),
+            _ => return self.wrong(request),
         };
         self.state = next;
-        words_of(ask)
+        words_of(request)
     }
 
-    fn wrong<T>(&self, ask: &Ask2) -> Result<T, PmiError> {
+    fn wrong<T>(&self, request: &Request2) -> Result<T, PmiError> {
         Err(PmiError::OutOfTurn {
             protocol: "PMI-2",
-            ask: format!("{ask:?}"),
+            request: format!("{request:?}"),
             state: format!("{:?}", self.state),
         })
     }
 
-    /// Takes the line that answers [`Ask2::Greet`].
+    /// Takes the line that answers [`Request2::Greet`].
     pub fn handle_greeting(&mut self, text: &str) -> Result<(), PmiError> {
         let line = Line::parse(text)?;
         if self.state != State::Greeting || line.cmd() != "response_to_init" {
@@ -185,22 +185,24 @@ impl Client2 {
     }
 }
 
-fn expected(ask: &Ask2) -> Expect {
-    match ask {
-        Ask2::Name => Expect::Name,
-        Ask2::Attribute(_) => Expect::Attribute,
-        Ask2::Put { .. } => Expect::Put,
-        Ask2::Get { .. } => Expect::Get,
-        Ask2::Fence => Expect::Fence,
-        Ask2::Spawn(_) => Expect::Spawn,
-        Ask2::Greet | Ask2::Open { .. } | Ask2::Finalize | Ask2::Abort(_) => Expect::Finalize,
+fn expected(request: &Request2) -> Expect {
+    match request {
+        Request2::Name => Expect::Name,
+        Request2::Attribute(_) => Expect::Attribute,
+        Request2::Put { .. } => Expect::Put,
+        Request2::Get { .. } => Expect::Get,
+        Request2::Fence => Expect::Fence,
+        Request2::Spawn(_) => Expect::Spawn,
+        Request2::Greet | Request2::Open { .. } | Request2::Finalize | Request2::Abort(_) => {
+            Expect::Finalize
+        }
     }
 }
 
-fn words_of(ask: &Ask2) -> Result<String, PmiError> {
-    match ask {
-        Ask2::Greet => Ok("cmd=init pmi_version=2 pmi_subversion=0\n".into()),
-        Ask2::Open { job, rank } => frame::write(
+fn words_of(request: &Request2) -> Result<String, PmiError> {
+    match request {
+        Request2::Greet => Ok("cmd=init pmi_version=2 pmi_subversion=0\n".into()),
+        Request2::Open { job, rank } => frame::write(
             "fullinit",
             &[
                 ("pmijobid", job),
@@ -208,17 +210,17 @@ fn words_of(ask: &Ask2) -> Result<String, PmiError> {
                 ("threaded", "FALSE"),
             ],
         ),
-        Ask2::Name => frame::write("job-getid", &[]),
-        Ask2::Attribute(key) => frame::write("info-getjobattr", &[("key", key)]),
-        Ask2::Put { key, value } => frame::write("kvs-put", &[("key", key), ("value", value)]),
-        Ask2::Get { job, from, key } => frame::write(
+        Request2::Name => frame::write("job-getid", &[]),
+        Request2::Attribute(key) => frame::write("info-getjobattr", &[("key", key)]),
+        Request2::Put { key, value } => frame::write("kvs-put", &[("key", key), ("value", value)]),
+        Request2::Get { job, from, key } => frame::write(
             "kvs-get",
             &[("jobid", job), ("srcid", &from.to_string()), ("key", key)],
         ),
-        Ask2::Fence => frame::write("kvs-fence", &[]),
-        Ask2::Spawn(spawn) => spawn.frame(),
-        Ask2::Finalize => frame::write("finalize", &[]),
-        Ask2::Abort(message) => {
+        Request2::Fence => frame::write("kvs-fence", &[]),
+        Request2::Spawn(spawn) => spawn.frame(),
+        Request2::Finalize => frame::write("finalize", &[]),
+        Request2::Abort(message) => {
             let message = text::encode(message.as_bytes()).replace("%20", " ");
             frame::write("abort", &[("isworld", "TRUE"), ("msg", &message)])
         }
@@ -262,12 +264,12 @@ mod tests {
     fn opened() -> Client2 {
         let mut c = Client2::new();
         assert_eq!(
-            c.ask(&Ask2::Greet).unwrap(),
+            c.ask(&Request2::Greet).unwrap(),
             "cmd=init pmi_version=2 pmi_subversion=0\n"
         );
         c.handle_greeting("cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0")
             .unwrap();
-        let open = Ask2::Open {
+        let open = Request2::Open {
             job: "7.0".into(),
             rank: 1,
         };
@@ -294,7 +296,7 @@ mod tests {
     #[test]
     fn a_rank_opens_reads_and_closes() {
         let mut c = opened();
-        let get = Ask2::Get {
+        let get = Request2::Get {
             job: "7.0".into(),
             from: 2,
             key: "k".into(),
@@ -311,15 +313,15 @@ mod tests {
             let frame = frame_of(&frame::write("kvs-get-response", words).unwrap()).unwrap();
             assert_eq!(c.handle(&frame).unwrap(), Answer2::Value(value));
         }
-        c.ask(&Ask2::Fence).unwrap();
+        c.ask(&Request2::Fence).unwrap();
         let refused =
             frame_of(&frame::write("kvs-fence-response", &[("rc", "3")]).unwrap()).unwrap();
         assert!(c.handle(&refused).is_err());
-        c.ask(&Ask2::Finalize).unwrap();
+        c.ask(&Request2::Finalize).unwrap();
         let done = frame_of(&frame::write("finalize-response", &[("rc", "0")]).unwrap()).unwrap();
         assert_eq!(c.handle(&done).unwrap(), Answer2::Done);
         assert!(
-            c.ask(&Ask2::Fence).is_err(),
+            c.ask(&Request2::Fence).is_err(),
             "nothing can be asked after the end"
         );
     }
@@ -329,11 +331,11 @@ mod tests {
         let mut c = opened();
         let done = frame_of(&frame::write("kvs-put-response", &[("rc", "0")]).unwrap()).unwrap();
         assert!(matches!(c.handle(&done), Err(PmiError::Unasked(_))));
-        c.ask(&Ask2::Fence).unwrap();
+        c.ask(&Request2::Fence).unwrap();
         assert!(matches!(c.handle(&done), Err(PmiError::Answer { .. })));
         let mut fresh = Client2::new();
-        assert!(fresh.ask(&Ask2::Fence).is_err());
-        fresh.ask(&Ask2::Greet).unwrap();
+        assert!(fresh.ask(&Request2::Fence).is_err());
+        fresh.ask(&Request2::Greet).unwrap();
         let one = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0";
         assert!(matches!(
             fresh.handle_greeting(one),
@@ -397,7 +399,7 @@ mod tests {
             frames.feed(&bytes);
             frames.feed(b"    10cmd=abcd;;");
             let mut c = opened();
-            let _ = c.ask(&Ask2::Fence);
+            let _ = c.ask(&Request2::Fence);
             for _ in 0..5 {
                 if let Some(Ok(f)) = frames.poll_frame() {
                     let _ = c.handle(&f);

@@ -9,10 +9,10 @@ use thiserror::Error;
 #[allow(missing_docs)]
 pub enum PmiError {
     // Misuse by this library.
-    #[error("{protocol} was asked {ask} in state {state}")]
+    #[error("{protocol} was asked {request} in state {state}")]
     OutOfTurn {
         protocol: &'static str,
-        ask: String,
+        request: String,
         state: String,
     },
     #[error("PMI-1 cannot say '{}' as the word of a command", .0.escape_debug())]

@@ -35,8 +35,8 @@ mod waits;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Answer, Ask, Client, Maxes};
-pub use client2::{Answer2, Ask2, Client2};
+pub use client::{Answer, Client, Maxes, Request};
+pub use client2::{Answer2, Client2, Request2};
 pub use error::PmiError;
 pub use frame::{Frame, Frames};
 pub use line::{Line, Lines};

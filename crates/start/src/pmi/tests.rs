@@ -1,6 +1,6 @@
 //! Both machines against each other, and each against invalid input.
 
-use super::client::{Answer, Ask, Client};
+use super::client::{Answer, Client, Request};
 use super::server::{Effect, Server, Stage};
 use super::{JOB_KEY, Lines, mapping, text};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn lines_to(rank: u32, effects: &[Effect]) -> Vec<String> {
 }
 
 /// Sends a request and returns the answer, if it arrives at once.
-fn ask(s: &mut Server, c: &mut Client, rank: u32, what: Ask) -> Option<Answer> {
+fn ask(s: &mut Server, c: &mut Client, rank: u32, what: Request) -> Option<Answer> {
     let mut out = Vec::new();
     s.handle(rank, c.ask(&what).unwrap().as_bytes(), &mut out);
     let line = lines_to(rank, &out).pop()?;
@@ -29,18 +29,18 @@ fn ask(s: &mut Server, c: &mut Client, rank: u32, what: Ask) -> Option<Answer> {
 fn a_rank_opens_stores_reads_and_closes() {
     let mut s = server(1);
     let mut c = Client::new();
-    assert_eq!(ask(&mut s, &mut c, 0, Ask::Init), Some(Answer::Done));
-    let Some(Answer::Name(kvs)) = ask(&mut s, &mut c, 0, Ask::Name) else {
+    assert_eq!(ask(&mut s, &mut c, 0, Request::Init), Some(Answer::Done));
+    let Some(Answer::Name(kvs)) = ask(&mut s, &mut c, 0, Request::Name) else {
         panic!("no name");
     };
-    let put = Ask::Put {
+    let put = Request::Put {
         kvs: kvs.clone(),
         key: "card".into(),
         value: "sx".into(),
     };
     assert_eq!(ask(&mut s, &mut c, 0, put), Some(Answer::Done));
-    assert_eq!(ask(&mut s, &mut c, 0, Ask::Fence), Some(Answer::Done));
-    let get = |key: &str| Ask::Get {
+    assert_eq!(ask(&mut s, &mut c, 0, Request::Fence), Some(Answer::Done));
+    let get = |key: &str| Request::Get {
         kvs: kvs.clone(),
         key: key.into(),
     };
@@ -52,7 +52,10 @@ fn a_rank_opens_stores_reads_and_closes() {
     );
     let key = ask(&mut s, &mut c, 0, get(JOB_KEY));
     assert_eq!(key, Some(Answer::Value(Some("07".repeat(32)))));
-    assert_eq!(ask(&mut s, &mut c, 0, Ask::Finalize), Some(Answer::Done));
+    assert_eq!(
+        ask(&mut s, &mut c, 0, Request::Finalize),
+        Some(Answer::Done)
+    );
     assert_eq!(s.stage(0), Stage::Finalized);
 }
 
@@ -227,7 +230,7 @@ proptest! {
         s.handle(0, &bytes[cut..], &mut out);
         s.handle(0, b"\n", &mut out);
         let mut c = Client::new();
-        c.ask(&Ask::Init).unwrap();
+        c.ask(&Request::Init).unwrap();
         let _ = c.handle(&String::from_utf8_lossy(&bytes));
         let _ = text::decode(&String::from_utf8_lossy(&bytes));
         let _ = text::stored(&String::from_utf8_lossy(&bytes));
@@ -261,17 +264,17 @@ fn a_megabyte_goes_through_the_server() {
     let value: Vec<u8> = (0..1 << 20).map(|i| (i * 31 % 251) as u8).collect();
     let mut s = server(1);
     let mut c = Client::new();
-    ask(&mut s, &mut c, 0, Ask::Init);
+    ask(&mut s, &mut c, 0, Request::Init);
     for (key, value) in text::split("big", &value, 700) {
         let kvs = "kw-test".to_string();
         assert_eq!(
-            ask(&mut s, &mut c, 0, Ask::Put { kvs, key, value }),
+            ask(&mut s, &mut c, 0, Request::Put { kvs, key, value }),
             Some(Answer::Done)
         );
     }
     let mut get = |key: String| {
         let kvs = "kw-test".to_string();
-        match ask(&mut s, &mut c, 0, Ask::Get { kvs, key }) {
+        match ask(&mut s, &mut c, 0, Request::Get { kvs, key }) {
             Some(Answer::Value(Some(v))) => v,
             other => panic!("{other:?}"),
         }
