@@ -10,7 +10,7 @@ use super::flights::What;
 use super::outgoing::INLINE;
 use super::{Extent, WinId, Window, WindowError, Windows};
 use crate::messages::{Messages, Started};
-use kw_proto::rma::{Access, AccessKind, Accumulate, Frame, Operation, Place, Placed};
+use kw_proto::rma::{Access, AccessKind, Accumulate, Frame, Operation, Placed, TargetLocation};
 use kw_sys::buf::Buf;
 use kw_sys::reduce::Op;
 use kw_types::layout::{Basic, Layout};
@@ -53,7 +53,7 @@ enum Site {
     /// In memory in reach.
     Here(Buf),
     /// This many bytes of a target that gets messages.
-    There(Place, u64),
+    There(TargetLocation, u64),
 }
 
 /// An operand of an accumulate: the operation, and its elements.
@@ -126,11 +126,11 @@ impl Window {
             };
         }
         let place = match to.layout.contiguous(to.count) {
-            Some(offset) => Place::Row {
+            Some(offset) => TargetLocation::Row {
                 at: at.wrapping_add(offset),
                 len,
             },
-            None => Place::Typed {
+            None => TargetLocation::Typed {
                 at,
                 count: to.count,
                 id: self.out.type_of(to.rank, to.layout),
@@ -193,9 +193,9 @@ impl Window {
         self.use_buffer(to.rank, data, false)?;
         let (place, len) = match site {
             // Perhaps the target has room for more.
-            Site::There(Place::Row { at, len }, _) => {
+            Site::There(TargetLocation::Row { at, len }, _) => {
                 let len = len.min(data.len());
-                (Place::Row { at, len }, len)
+                (TargetLocation::Row { at, len }, len)
             }
             Site::There(place, len) => (place, len.min(data.len())),
             Site::Nowhere => return Ok(Span::ended(to.rank)),
@@ -205,7 +205,8 @@ impl Window {
                 return Ok(Span::ended(to.rank));
             }
         };
-        let known = matches!(place, Place::Row { .. }) || len == to.layout.size() * to.count;
+        let known =
+            matches!(place, TargetLocation::Row { .. }) || len == to.layout.size() * to.count;
         self.tell_call(to.rank, false, known);
         if len <= INLINE {
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -337,7 +338,7 @@ impl Window {
         let site = self.place(to)?;
         self.use_buffer(to.rank, &result.slice(0, basic.size()), true)?;
         let at = match site {
-            Site::There(Place::Row { at, .. } | Place::Typed { at, .. }, _) => at,
+            Site::There(TargetLocation::Row { at, .. } | TargetLocation::Typed { at, .. }, _) => at,
             Site::Nowhere => return Ok(Span::ended(to.rank)),
             Site::Here(target) => {
                 self.note_own(AccessKind::Swap, true, &target);

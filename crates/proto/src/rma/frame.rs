@@ -22,9 +22,10 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// Place of an operation, in bytes from the beginning of the window.
+/// Location of the data of an operation in the memory of its target, in bytes from the beginning of
+/// the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum TargetLocation {
     /// Contiguous bytes.
     Row {
         /// First byte.
@@ -43,8 +44,8 @@ pub enum Place {
     },
 }
 
-/// An operation on the memory of a target. `P` tells where: on the wire a [`Place`], at the target
-/// a place with its datatype.
+/// An operation on the memory of a target. `P` tells where: on the wire a [`TargetLocation`], at the
+/// target a place with its datatype.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation<'a, P> {
     /// Writes bytes, no more than the place has room for.
@@ -159,7 +160,7 @@ impl<'a, P> Operation<'a, P> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frame<'a> {
     /// An operation.
-    Op(Operation<'a, Place>),
+    Op(Operation<'a, TargetLocation>),
     /// Defines a datatype.
     Type {
         /// Its number.
@@ -270,7 +271,7 @@ impl Frame<'_> {
     }
 }
 
-impl Operation<'_, Place> {
+impl Operation<'_, TargetLocation> {
     /// The first byte and the data, if there is a short form.
     #[inline]
     fn short(&self) -> Option<(u32, &[u8])> {
@@ -282,7 +283,9 @@ impl Operation<'_, Place> {
             _ => return None,
         };
         match *place {
-            Place::Row { at, len } if len == data.len() as u64 && len <= u8::MAX as u64 => {
+            TargetLocation::Row { at, len }
+                if len == data.len() as u64 && len <= u8::MAX as u64 =>
+            {
                 Some((at.try_into().ok()?, data))
             }
             _ => None,
@@ -367,10 +370,10 @@ impl Writer<'_> {
         self.raw(&(bytes.len() as u32).to_le_bytes()).raw(bytes)
     }
 
-    fn place(&mut self, place: Place) -> &mut Self {
+    fn place(&mut self, place: TargetLocation) -> &mut Self {
         match place {
-            Place::Row { at, len } => self.kind(0).word(at as u64).word(len),
-            Place::Typed { at, count, id } => {
+            TargetLocation::Row { at, len } => self.kind(0).word(at as u64).word(len),
+            TargetLocation::Typed { at, count, id } => {
                 self.kind(1).word(at as u64).word(count).tag(id as i32)
             }
         }
@@ -386,13 +389,13 @@ impl<'a> Frames<'a> {
         self.0.i32().filter(|&t| super::is_reply(t))
     }
 
-    fn place(&mut self) -> Option<Place> {
+    fn place(&mut self) -> Option<TargetLocation> {
         let [kind] = self.0.take()?;
         let at = self.0.u64()? as i64;
         let n = self.0.u64()?;
         match kind {
-            0 => Some(Place::Row { at, len: n }),
-            1 => Some(Place::Typed {
+            0 => Some(TargetLocation::Row { at, len: n }),
+            1 => Some(TargetLocation::Typed {
                 at,
                 count: n,
                 id: self.0.i32()? as u32,
@@ -406,7 +409,7 @@ impl<'a> Frames<'a> {
         Some((op, *Basic::ALL.get(basic as usize)?))
     }
 
-    fn operation(&mut self, kind: u8) -> Option<Operation<'a, Place>> {
+    fn operation(&mut self, kind: u8) -> Option<Operation<'a, TargetLocation>> {
         Some(match kind {
             1 => Operation::Put {
                 place: self.place()?,
@@ -426,7 +429,7 @@ impl<'a> Frames<'a> {
     }
 
     /// An operation in its short form.
-    fn short(&mut self, kind: u8) -> Option<Operation<'a, Place>> {
+    fn short(&mut self, kind: u8) -> Option<Operation<'a, TargetLocation>> {
         let at = i64::from(self.0.u32()?);
         let combines = match kind {
             21 => None,
@@ -436,7 +439,7 @@ impl<'a> Frames<'a> {
         let [len] = self.0.take()?;
         let data = self.0.bytes(len as usize)?;
         let len = u64::from(len);
-        let place = Place::Row { at, len };
+        let place = TargetLocation::Row { at, len };
         let Some(((op, basic), reply)) = combines else {
             return Some(Operation::Put { place, data });
         };
@@ -451,7 +454,7 @@ impl<'a> Frames<'a> {
         }))
     }
 
-    fn accumulate(&mut self, replies: bool) -> Option<Accumulate<'a, Place>> {
+    fn accumulate(&mut self, replies: bool) -> Option<Accumulate<'a, TargetLocation>> {
         let (place, (op, basic)) = (self.place()?, self.op()?);
         let from = self.0.u64()?;
         let (reply, given_len) = match replies {
@@ -476,7 +479,7 @@ impl<'a> Frames<'a> {
         })
     }
 
-    fn compare_and_swap(&mut self) -> Option<Operation<'a, Place>> {
+    fn compare_and_swap(&mut self) -> Option<Operation<'a, TargetLocation>> {
         let at = self.0.u64()? as i64;
         let (_, basic) = self.op()?;
         let tag = self.reply()?;

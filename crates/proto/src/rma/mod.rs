@@ -36,7 +36,7 @@ mod target;
 
 pub use conflicts::{AccessConflict, AccessKind, AccessNote, Accesses, During};
 pub use epochs::{Access, Epochs, Misuse};
-pub use frame::{Accumulate, Frame, LockMode, Operation, Place};
+pub use frame::{Accumulate, Frame, LockMode, Operation, TargetLocation};
 pub use lock::LockQueue;
 pub use origin::{AHEAD, EpochStart, Origin};
 pub use target::{Applied, Exposed, MOST_TYPES, Placed, Target};

@@ -5,7 +5,7 @@
 //! are under way and nothing shows that the target applies them.
 
 use super::by_rank::ByRank;
-use super::{Frame, LockMode, Operation, Place};
+use super::{Frame, LockMode, Operation, TargetLocation};
 
 /// Bytes that are sent to a target before it is known to apply them.
 pub const AHEAD: u64 = 64 << 10;
@@ -143,7 +143,7 @@ impl Origin {
     }
 
     /// An operation whose end a reply reports.
-    pub fn push_answered(&mut self, rank: u32, op: Operation<'_, Place>) {
+    pub fn push_answered(&mut self, rank: u32, op: Operation<'_, TargetLocation>) {
         let toward = self.toward(rank);
         toward.begin();
         toward.counted += 1;
@@ -151,7 +151,7 @@ impl Origin {
     }
 
     /// An operation whose end only a flush or the like can report.
-    pub fn push(&mut self, rank: u32, op: Operation<'_, Place>) {
+    pub fn push(&mut self, rank: u32, op: Operation<'_, TargetLocation>) {
         self.push_answered(rank, op);
         self.toward(rank).unanswered = true;
     }

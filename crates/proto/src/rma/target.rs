@@ -5,7 +5,7 @@
 //! have not ended. [`Exposed`] carries out the effect of an operation on memory.
 
 use super::by_rank::ByRank;
-use super::{During, Frame, LockMode, Operation, Place};
+use super::{During, Frame, LockMode, Operation, TargetLocation};
 use kw_types::layout::Layout;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -410,14 +410,14 @@ impl Stream {
         true
     }
 
-    fn place(&self, place: Place) -> Option<Placed<'_>> {
+    fn place(&self, place: TargetLocation) -> Option<Placed<'_>> {
         Some(match place {
-            Place::Row { at, len } => Placed {
+            TargetLocation::Row { at, len } => Placed {
                 at,
                 count: len,
                 layout: None,
             },
-            Place::Typed { at, count, id } => Placed {
+            TargetLocation::Typed { at, count, id } => Placed {
                 at,
                 count,
                 layout: Some(self.types.get(&id)?),

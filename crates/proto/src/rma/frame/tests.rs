@@ -4,14 +4,14 @@ use super::*;
 use proptest::prelude::*;
 
 fn frames() -> Vec<Frame<'static>> {
-    let row = Place::Row { at: -3, len: 4 };
-    let typed = Place::Typed {
+    let row = TargetLocation::Row { at: -3, len: 4 };
+    let typed = TargetLocation::Typed {
         at: 7,
         count: 9,
         id: 70_000,
     };
     let (op, basic, data) = (0x21, Basic::I32, &[1, 2, 3, 4, 5, 6, 7, 8][..]);
-    let whole = Place::Row {
+    let whole = TargetLocation::Row {
         at: 1 << 31,
         len: 8,
     };
@@ -110,7 +110,7 @@ fn what_is_written_is_read_and_nothing_shorter() {
 #[test]
 fn an_epoch_of_one_short_operation_fits_into_a_cache_line() {
     let (op, basic, data) = (0x21, Basic::I64, &[1; 8][..]);
-    let place = Place::Row {
+    let place = TargetLocation::Row {
         at: u32::MAX.into(),
         len: 8,
     };
@@ -143,7 +143,7 @@ fn an_epoch_of_one_short_operation_fits_into_a_cache_line() {
 
 #[test]
 fn elements_in_pieces_and_tags_of_the_other_kind_are_refused() {
-    let place = Place::Row { at: 0, len: 8 };
+    let place = TargetLocation::Row { at: 0, len: 8 };
     let refused = [
         Frame::Op(Operation::Accumulate(Accumulate {
             place,
