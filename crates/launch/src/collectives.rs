@@ -271,13 +271,13 @@ fn choose(coll: Coll, job: &Job, bytes: u64, tables: &Tables) -> Chosen {
         Coll::ReduceScatter => bytes.max(ELEMENT * u64::from(job.ranks)),
         _ => bytes,
     };
-    let call_view = job.call_view(coll, bytes, all);
-    let (algorithm, param) = all.choose(coll, bytes, site, &call_view);
-    let mut rivals: Vec<_> = candidates(coll, &call_view, prices, site).collect();
+    let call = job.call_view(coll, bytes, all);
+    let (algorithm, param) = all.choose(coll, bytes, site, &call);
+    let mut rivals: Vec<_> = candidates(coll, &call, prices, site).collect();
     rivals.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let price = kw_coll::cost::price(algorithm, &CallView { param, ..call_view }, prices, site);
-    let least = cheapest(coll, &call_view, prices, site);
-    let why = match own.find(coll, bytes, site, &call_view) {
+    let price = kw_coll::cost::price(algorithm, &CallView { param, ..call }, prices, site);
+    let least = cheapest(coll, &call, prices, site);
+    let why = match own.find(coll, bytes, site, &call) {
         Some(_) => Why::Setting,
         None if least.is_some_and(|(a, p)| (a.name, p) == (algorithm.name, param)) => Why::Price,
         None => Why::Row,

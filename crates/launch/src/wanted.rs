@@ -331,9 +331,9 @@ mod tests {
         assert_eq!(site(&spread), (false, true, false));
         let both = job(16, 4, 4, "0.0.1.1").unwrap();
         let table = Table::default();
-        let call_view = both.call_view(Coll::Bcast, 8, &table);
-        assert_eq!(call_view.priced_levels().map(|l| l.tiers().len()), Some(1));
-        assert!(call_view.levels.is_none() && call_view.shm_region.is_some());
+        let call = both.call_view(Coll::Bcast, 8, &table);
+        assert_eq!(call.priced_levels().map(|l| l.tiers().len()), Some(1));
+        assert!(call.levels.is_none() && call.shm_region.is_some());
         let one = job(4, 1, 4, "0.0.1.1").unwrap();
         assert!(one.call_view(Coll::Bcast, 8, &table).levels.is_some());
         assert!(job(4, 1, 4, "0,1").unwrap_err().contains("'0,1'"));

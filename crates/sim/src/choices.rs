@@ -46,7 +46,7 @@ fn choose(table: &Table, coll: Coll, place: Conditions, bytes: u64) -> String {
         long: 256 << 10,
         unit: if coll.combines() { ELEMENT } else { 1 },
     };
-    let call_view = CallView {
+    let call = CallView {
         shm_region: (!place.network).then_some(shm_region),
         ..CallView::ordinary(coll, 0, place.procs, bytes)
     };
@@ -54,7 +54,7 @@ fn choose(table: &Table, coll: Coll, place: Conditions, bytes: u64) -> String {
         shared: place.shared,
         network: place.network,
     };
-    let (algorithm, param) = table.choose(coll, bytes, site, &call_view);
+    let (algorithm, param) = table.choose(coll, bytes, site, &call);
     match param {
         4 => algorithm.name.to_string(),
         _ => format!("{}/{param}", algorithm.name),

@@ -54,11 +54,11 @@ impl Choosing {
         rows: Option<&Table>,
         coll: Coll,
         bytes: u64,
-        call_view: &CallView<'_>,
+        call: &CallView<'_>,
     ) -> (&'static Algorithm, u32) {
         let chosen = rows
-            .and_then(|r| r.find(coll, bytes, self.site, call_view))
-            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, call_view));
+            .and_then(|r| r.find(coll, bytes, self.site, call))
+            .unwrap_or_else(|| self.table.choose(coll, bytes, self.site, call));
         tracing::debug!(
             "{coll:?} of {bytes} bytes by {} {}",
             chosen.0.name,

@@ -78,13 +78,13 @@ impl Planner {
         channels: &mut Channels,
         caller: &Caller,
         (coll, bytes, unit): (Coll, u64, Option<u64>),
-        call_view: &CallView,
+        call: &CallView,
         buffers: &[Memory; 2],
     ) -> Option<Box<Run>> {
-        let (call, counts) = PlanKey::of(coll, bytes, unit, call_view, buffers)?;
+        let (key, counts) = PlanKey::of(coll, bytes, unit, call, buffers)?;
         let plans = self.plans.get_mut(caller.plans?.0)?;
-        let found = plans.of(caller, &call, counts);
-        let mut run = found.or_else(|| self.shared.of(caller, &call, counts))?;
+        let found = plans.of(caller, &key, counts);
+        let mut run = found.or_else(|| self.shared.of(caller, &key, counts))?;
         run.set_tag(caller.tag);
         channels.enter(&mut run);
         Some(run)
@@ -100,7 +100,7 @@ impl Planner {
         agreed: &Agreed,
         comm_view: CommView,
         (coll, bytes, unit): (Coll, u64, Option<u64>),
-        call_view: &CallView,
+        call: &CallView,
         buffers: &[Memory; 2],
     ) -> Box<Run> {
         let mut run = Box::<Run>::default();
@@ -111,7 +111,7 @@ impl Planner {
             bytes,
             chooser: Some(choosing.chooser()),
             shm_region: shm_region.and_then(|(id, unit)| channels.view(id, unit)),
-            ..*call_view
+            ..*call
         };
         let rows = comm_view.rows.as_deref();
         let (algorithm, param) = choosing.choose(rows, coll, bytes, &parts);
@@ -119,12 +119,12 @@ impl Planner {
         (algorithm.emit)(&parts, &mut schedule);
         run.region_use = shm_region.and_then(|(id, unit)| channels.region_use(id, &schedule, unit));
         let mut signature = 0;
-        if let Some((call, counts)) = PlanKey::of(coll, bytes, unit, call_view, buffers) {
-            signature = call.signature().0;
-            let kept = is_worth_keeping(&schedule, call_view.size);
+        if let Some((key, counts)) = PlanKey::of(coll, bytes, unit, call, buffers) {
+            signature = key.signature().0;
+            let kept = is_worth_keeping(&schedule, call.size);
             if let Some(plans) = comm_view.plans.filter(|_| kept) {
                 run.home = Home::Plans(plans);
-                run.call = Some(Box::new(call));
+                run.call = Some(Box::new(key));
                 run.counts = counts.into();
             }
         }
@@ -142,13 +142,13 @@ impl Planner {
         agreed: &Agreed,
         comm_view: CommView,
         emit: Emit,
-        call_view: &InterCallView,
+        call: &InterCallView,
     ) -> Box<Run> {
         let choosing = self.choosing(agreed, &comm_view);
         let choose =
             |coll: Coll, bytes: u64, part: &CallView<'_>| choosing.choose(None, coll, bytes, part);
         let mut run = Box::<Run>::default();
-        emit(call_view, &choose, &mut run.work().schedule);
+        emit(call, &choose, &mut run.work().schedule);
         run.comm_view = Some(comm_view);
         run
     }
@@ -199,14 +199,14 @@ mod tests {
         for ranks in [2, 16, 64] {
             for emit in algorithms {
                 let mut schedule = Schedule::default();
-                let call_view = CallView {
+                let call = CallView {
                     count: each * ranks as u64,
                     block_bytes: each,
                     send: blocks(SEND),
                     recv: blocks(RECV),
                     ..CallView::new(0, ranks)
                 };
-                emit(&call_view, &mut schedule);
+                emit(&call, &mut schedule);
                 assert!(is_worth_keeping(&schedule, ranks));
             }
         }

@@ -95,35 +95,35 @@ impl PlanKey {
         coll: Coll,
         bytes: u64,
         unit: Option<u64>,
-        call_view: &CallView<'a>,
+        call: &CallView<'a>,
         buffers: &[Memory; 2],
     ) -> Option<(PlanKey, &'a [u64])> {
-        let (send, counts) = match call_view.send {
+        let (send, counts) = match call.send {
             Blocks::Even { buf, each } => ((buf, each), &[][..]),
             // Its blocks are contiguous.
             Blocks::Listed { buf, counts, .. } if coll == Coll::ReduceScatter => ((buf, 0), counts),
             _ => return None,
         };
-        let Blocks::Even { buf, each } = call_view.recv else {
+        let Blocks::Even { buf, each } = call.recv else {
             return None;
         };
-        if call_view.neighbors.is_some() {
+        if call.neighbors.is_some() {
             return None;
         }
-        let call = PlanKey {
+        let key = PlanKey {
             coll,
             bytes,
-            root: call_view.root,
-            count: call_view.count,
-            block_bytes: call_view.block_bytes,
+            root: call.root,
+            count: call.count,
+            block_bytes: call.block_bytes,
             send,
             recv: (buf, each),
-            commutative: call_view.commutative,
-            in_place: call_view.in_place,
+            commutative: call.commutative,
+            in_place: call.in_place,
             unit,
             rows: buffers.each_ref().map(|b| b.plain().map_or(0, |row| row.1)),
         };
-        Some((call, counts))
+        Some((key, counts))
     }
 
     /// Description of the call that is the same on all ranks.

@@ -191,9 +191,9 @@ pub fn algorithms(figures: &Calibration, job: &Job, coll: Coll, bytes: u64) -> V
         return Vec::new();
     };
     let table = table.priced(prices);
-    let call_view = job.call_view(coll, bytes, &table);
-    let (chosen, number) = table.choose(coll, bytes, job.site, &call_view);
-    let mut rivals: Vec<_> = candidates(coll, &call_view, &prices, job.site).collect();
+    let call = job.call_view(coll, bytes, &table);
+    let (chosen, number) = table.choose(coll, bytes, job.site, &call);
+    let mut rivals: Vec<_> = candidates(coll, &call, &prices, job.site).collect();
     rivals.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut seen = vec![chosen.name];
     let mut all = vec![format!("{}/{number}", chosen.name)];

@@ -170,11 +170,11 @@ impl<'a> Case<'a> {
     pub fn schedules(&self, algorithm: &Algorithm, param: u32, table: &Table) -> Option<Call> {
         let emit = |rank| {
             let mut s = Schedule::default();
-            let call_view = CallView {
+            let call = CallView {
                 param,
                 ..self.call_view(rank, table)
             };
-            (algorithm.emit)(&call_view, &mut s);
+            (algorithm.emit)(&call, &mut s);
             s
         };
         let long = |s: &Schedule| s.steps.len() * self.n as usize > MOST_STEPS;
@@ -194,11 +194,11 @@ impl<'a> Case<'a> {
 
     /// Nanoseconds by the algorithm's closed form.
     pub fn form(&self, (algorithm, param): (&Algorithm, u32), table: &Table) -> f64 {
-        let call_view = CallView {
+        let call = CallView {
             param,
             ..self.call_view(0, table)
         };
-        price(algorithm, &call_view, &self.machine.prices, self.site())
+        price(algorithm, &call, &self.machine.prices, self.site())
     }
 
     /// Simulates `times` consecutive calls.

@@ -25,8 +25,8 @@ pub(super) const ROOT: i32 = -4;
 pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
     match *call {
         Call::Barrier => {
-            let call_view = call_view(state.above.comms.get(comm)?);
-            lay_out(state, comm, inter::barrier, &call_view)
+            let call = call_view(state.above.comms.get(comm)?);
+            lay_out(state, comm, inter::barrier, &call)
         }
         Call::Bcast(args, root) => bcast(state, args, root, comm),
         Call::Gather(s, r, root) => gather(state, s, r, root, comm),
@@ -127,11 +127,11 @@ pub(super) fn comm_view(comm: &mut Comm) -> CommView {
     }
 }
 
-fn lay_out(state: &mut State, comm: CommH, emit: Emit, call_view: &InterCallView) -> Plan {
+fn lay_out(state: &mut State, comm: CommH, emit: Emit, call: &InterCallView) -> Plan {
     let (engine, tables) = running(state)?;
     let comm_view = comm_view(tables.comms.get_mut(comm)?);
     let planner = &mut engine.parts.collectives.planner;
-    Ok(planner.plan_inter(engine.job.agreed(), comm_view, emit, call_view))
+    Ok(planner.plan_inter(engine.job.agreed(), comm_view, emit, call))
 }
 
 /// Lays out a call with a send and a receive buffer.
@@ -139,105 +139,87 @@ fn with_buffers(
     state: &mut State,
     comm: CommH,
     emit: Emit,
-    call_view: &InterCallView,
+    call: &InterCallView,
     (send, recv): (Memory, Memory),
 ) -> Plan {
-    let mut run = lay_out(state, comm, emit, call_view)?;
+    let mut run = lay_out(state, comm, emit, call)?;
     run.add(send);
     run.add(recv);
     Ok(run)
 }
 
 fn bcast(state: &mut State, (buffer, count, datatype): Args, root: i32, comm: CommH) -> Plan {
-    let (mut call_view, _) = rooted(&state.above, root, comm)?;
+    let (mut call, _) = rooted(&state.above, root, comm)?;
     let mut memory = Memory::NONE;
-    if call_view.role != Role::Idle {
+    if call.role != Role::Idle {
         Data::of(&state.above, "buffer", buffer, count, datatype)?;
         let buf = state.above.buf(buffer, count, datatype)?;
-        (call_view.count, call_view.bytes) = (buf.len(), buf.len());
+        (call.count, call.bytes) = (buf.len(), buf.len());
         memory = Memory::stream(buf);
     }
-    with_buffers(
-        state,
-        comm,
-        inter::bcast,
-        &call_view,
-        (Memory::NONE, memory),
-    )
+    with_buffers(state, comm, inter::bcast, &call, (Memory::NONE, memory))
 }
 
 fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (mut call_view, _) = rooted(tables, root, comm)?;
+    let (mut call, _) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match call_view.role {
+    match call.role {
         Role::Root => recv = data(tables, "recvbuf", r)?,
         Role::With(_) => send = data(tables, "sendbuf", s)?,
         Role::Idle => {}
     }
-    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = (send.memory, recv.memory);
-    with_buffers(state, comm, inter::gather, &call_view, buffers)
+    with_buffers(state, comm, inter::gather, &call, buffers)
 }
 
 fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (call_view, n) = rooted(tables, root, comm)?;
+    let (call, n) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
-    match call_view.role {
+    match call.role {
         Role::Root => recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?,
         Role::With(_) => send = data(tables, "sendbuf", s)?,
         Role::Idle => {}
     }
-    let call_view = InterCallView {
+    let call = InterCallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..call_view
+        ..call
     };
-    with_buffers(
-        state,
-        comm,
-        inter::gather,
-        &call_view,
-        (send.memory, recv.0),
-    )
+    with_buffers(state, comm, inter::gather, &call, (send.memory, recv.0))
 }
 
 fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (mut call_view, _) = rooted(tables, root, comm)?;
+    let (mut call, _) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match call_view.role {
+    match call.role {
         Role::Root => send = data(tables, "sendbuf", s)?,
         Role::With(_) => recv = data(tables, "recvbuf", r)?,
         Role::Idle => {}
     }
-    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = (send.memory, recv.memory);
-    with_buffers(state, comm, inter::scatter, &call_view, buffers)
+    with_buffers(state, comm, inter::scatter, &call, buffers)
 }
 
 fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let (call_view, n) = rooted(tables, root, comm)?;
+    let (call, n) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
-    match call_view.role {
+    match call.role {
         Role::Root => send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, n)?,
         Role::With(_) => recv = data(tables, "recvbuf", r)?,
         Role::Idle => {}
     }
-    let call_view = InterCallView {
+    let call = InterCallView {
         send: listed(SEND, &send.1),
         recv: even(RECV, recv.count),
-        ..call_view
+        ..call
     };
-    with_buffers(
-        state,
-        comm,
-        inter::scatter,
-        &call_view,
-        (send.0, recv.memory),
-    )
+    with_buffers(state, comm, inter::scatter, &call, (send.0, recv.memory))
 }
 
 /// MPI_Allgather and MPI_Alltoall.
@@ -246,12 +228,12 @@ fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, emit: Emit) -> Pla
     let recv = data(tables, "recvbuf", r)?;
     let send = data(tables, "sendbuf", s)?;
     refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
-    let call_view = InterCallView {
+    let call = InterCallView {
         send: even(SEND, send.count),
         recv: even(RECV, recv.count),
         ..call_view(tables.comms.get(comm)?)
     };
-    with_buffers(state, comm, emit, &call_view, (send.memory, recv.memory))
+    with_buffers(state, comm, emit, &call, (send.memory, recv.memory))
 }
 
 fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
@@ -261,18 +243,12 @@ fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
     let send = data(tables, "sendbuf", s)?;
     refuse_same_start(s.0, send.bytes, r, n)?;
-    let call_view = InterCallView {
+    let call = InterCallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
         ..call_view(c)
     };
-    with_buffers(
-        state,
-        comm,
-        inter::allgather,
-        &call_view,
-        (send.memory, recv.0),
-    )
+    with_buffers(state, comm, inter::allgather, &call, (send.memory, recv.0))
 }
 
 fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
@@ -282,12 +258,12 @@ fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
     let send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
     refuse_same_blocks(s, r, n)?;
-    let call_view = InterCallView {
+    let call = InterCallView {
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
         ..call_view(c)
     };
-    with_buffers(state, comm, inter::alltoall, &call_view, (send.0, recv.0))
+    with_buffers(state, comm, inter::alltoall, &call, (send.0, recv.0))
 }
 
 fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
@@ -298,7 +274,7 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
     let (send, _) = apart(tables, "sendbuf", s, n, &mut memories)?;
     let (recv, _) = apart(tables, "recvbuf", r, n, &mut memories)?;
     refuse_same_apart(s, r, n)?;
-    let call_view = InterCallView {
+    let call = InterCallView {
         send: Blocks::Apart {
             first: 0,
             counts: &send,
@@ -309,7 +285,7 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
         },
         ..call_view(c)
     };
-    let mut run = lay_out(state, comm, inter::alltoall, &call_view)?;
+    let mut run = lay_out(state, comm, inter::alltoall, &call)?;
     memories.into_iter().for_each(|m| run.add(m));
     Ok(run)
 }
@@ -317,18 +293,18 @@ fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan
 fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
     let (s, r, count, datatype, op) = args;
     let tables = &state.above;
-    let (mut call_view, _) = rooted(tables, root, comm)?;
+    let (mut call, _) = rooted(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match call_view.role {
-        Role::Idle => return lay_out(state, comm, inter::reduce, &call_view),
+    match call.role {
+        Role::Idle => return lay_out(state, comm, inter::reduce, &call),
         Role::Root => recv = Data::combined(tables, "recvbuf", r, count, datatype)?,
         Role::With(_) => send = Data::combined(tables, "sendbuf", s, count, datatype)?,
     }
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    call_view.commutative = commutes;
-    (call_view.count, call_view.bytes) = (send.count.max(recv.count), send.bytes.max(recv.bytes));
+    call.commutative = commutes;
+    (call.count, call.bytes) = (send.count.max(recv.count), send.bytes.max(recv.bytes));
     let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::reduce, &call_view, buffers)?;
+    let mut run = with_buffers(state, comm, inter::reduce, &call, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -340,14 +316,14 @@ fn allreduce(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
     refuse_same(s, r, recv.bytes)?;
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    let call_view = InterCallView {
+    let call = InterCallView {
         count: send.count,
         bytes: send.bytes,
         commutative: commutes,
         ..call_view(tables.comms.get(comm)?)
     };
     let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::allreduce, &call_view, buffers)?;
+    let mut run = with_buffers(state, comm, inter::allreduce, &call, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -401,7 +377,7 @@ fn scatter_fold(
     let send = Data::combined(tables, "sendbuf", s, all, datatype)?;
     refuse_same(s, r, recv.bytes)?;
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    let call_view = InterCallView {
+    let call = InterCallView {
         count: send.count,
         bytes: send.bytes,
         send: blocks,
@@ -409,7 +385,7 @@ fn scatter_fold(
         ..call_view(tables.comms.get(comm)?)
     };
     let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::reduce_scatter, &call_view, buffers)?;
+    let mut run = with_buffers(state, comm, inter::reduce_scatter, &call, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }

@@ -146,12 +146,12 @@ fn equal(
     let tables = &state.above;
     let recv = blocks(tables, "recvbuf", r, around.sources)?;
     refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
-    let call_view = CallView {
+    let call = CallView {
         send: even(SEND, send.count),
         recv: even(RECV, recv.count),
         ..call_view(tables, comm, around)?
     };
-    lay_out_apart(state, comm, coll, &call_view, [send.memory, recv.memory])
+    lay_out_apart(state, comm, coll, &call, [send.memory, recv.memory])
 }
 
 /// MPI_Neighbor_allgatherv
@@ -168,13 +168,13 @@ fn plan_allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan
     let names = ("recvbuf", "recvcounts", "displs");
     let recv = read_lists(tables, names, r, around.sources)?;
     refuse_same_start(s.0, send.bytes, r, around.sources)?;
-    let call_view = CallView {
+    let call = CallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
         ..call_view(tables, comm, &around)?
     };
     let memories = [send.memory, recv.0];
-    lay_out_apart(state, comm, Coll::NeighborAllgather, &call_view, memories)
+    lay_out_apart(state, comm, Coll::NeighborAllgather, &call, memories)
 }
 
 /// MPI_Neighbor_alltoallv
@@ -192,18 +192,12 @@ fn plan_alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> P
     let names = ("recvbuf", "recvcounts", "rdispls");
     let recv = read_lists(tables, names, r, around.sources)?;
     refuse_same_blocks(s, r, around.sources.min(around.destinations))?;
-    let call_view = CallView {
+    let call = CallView {
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
         ..call_view(tables, comm, &around)?
     };
-    lay_out_apart(
-        state,
-        comm,
-        Coll::NeighborAlltoall,
-        &call_view,
-        [send.0, recv.0],
-    )
+    lay_out_apart(state, comm, Coll::NeighborAlltoall, &call, [send.0, recv.0])
 }
 
 /// MPI_Neighbor_alltoallw
@@ -221,7 +215,7 @@ fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) ->
     let (send, _) = apart(tables, "sendbuf", s, destinations, &mut memories)?;
     let (recv, _) = apart(tables, "recvbuf", r, sources, &mut memories)?;
     refuse_same_apart(s, r, sources.min(destinations))?;
-    let call_view = CallView {
+    let call = CallView {
         send: Blocks::Apart {
             first: 0,
             counts: &send,
@@ -232,5 +226,5 @@ fn plan_alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) ->
         },
         ..call_view(tables, comm, &around)?
     };
-    lay_out_apart(state, comm, Coll::NeighborAlltoall, &call_view, memories)
+    lay_out_apart(state, comm, Coll::NeighborAlltoall, &call, memories)
 }

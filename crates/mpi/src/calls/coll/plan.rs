@@ -31,7 +31,7 @@ pub(super) fn lay_out(
     state: &mut State,
     comm: CommH,
     what: (Coll, u64, Unit),
-    call_view: &CallView,
+    call: &CallView,
     buffers: [Memory; 2],
 ) -> Plan {
     let (engine, tables) = running(state)?;
@@ -48,22 +48,22 @@ pub(super) fn lay_out(
     let Collectives {
         planner, channels, ..
     } = &mut engine.parts.collectives;
-    let mut run = match planner.again(channels, &caller, what, call_view, &buffers) {
+    let mut run = match planner.again(channels, &caller, what, call, &buffers) {
         Some(run) => run,
         None => {
             let comm_view = caller.comm_view();
             let nodes = c.nodes(engine.job.agreed()).cloned();
-            let call_view = CallView {
+            let call = CallView {
                 nodes: nodes.as_deref(),
                 levels: c.levels(engine.job.agreed()).map(|l| &**l),
-                ..*call_view
+                ..*call
             };
             planner.plan(
                 channels,
                 engine.job.agreed(),
                 comm_view,
                 what,
-                &call_view,
+                &call,
                 &buffers,
             )
         }
@@ -78,12 +78,12 @@ pub(super) fn lay_out_apart(
     state: &mut State,
     comm: CommH,
     coll: Coll,
-    call_view: &CallView,
+    call: &CallView,
     memories: impl IntoIterator<Item = Memory>,
 ) -> Plan {
     let mut memories = memories.into_iter();
     let first = [(); 2].map(|_| memories.next().unwrap_or(Memory::NONE));
-    let mut run = lay_out(state, comm, (coll, 0, NO_SHM_REGION), call_view, first)?;
+    let mut run = lay_out(state, comm, (coll, 0, NO_SHM_REGION), call, first)?;
     memories.for_each(|m| run.add(m));
     Ok(run)
 }
@@ -121,9 +121,9 @@ pub(super) fn even(buf: u32, each: u64) -> Blocks<'static> {
 /// MPI_Barrier
 #[inline]
 pub(super) fn barrier(state: &mut State, comm: CommH) -> Plan {
-    let call_view = call_view(&state.above, comm)?;
+    let call = call_view(&state.above, comm)?;
     let nothing = [Memory::NONE, Memory::NONE];
-    lay_out(state, comm, (Coll::Barrier, 0, BYTES), &call_view, nothing)
+    lay_out(state, comm, (Coll::Barrier, 0, BYTES), &call, nothing)
 }
 
 /// MPI_Bcast
@@ -136,16 +136,16 @@ pub(super) fn bcast(
     root: i32,
     comm: CommH,
 ) -> Plan {
-    let mut call_view = call_view(&state.above, comm)?;
-    call_view.root = checked_root(root, call_view.size)?;
+    let mut call = call_view(&state.above, comm)?;
+    call.root = checked_root(root, call.size)?;
     let data = Data::packed(&state.above, "buffer", (buffer, count, datatype), 1)?;
-    call_view.count = data.bytes;
+    call.count = data.bytes;
     let buffers = [Memory::NONE, data.memory];
     lay_out(
         state,
         comm,
         (Coll::Bcast, data.bytes, BYTES),
-        &call_view,
+        &call,
         buffers,
     )
 }
@@ -164,29 +164,29 @@ pub(super) fn data(tables: &Tables, name: &str, (addr, count, datatype): Args) -
 /// MPI_Gather
 pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.root = checked_root(root, call_view.size)?;
+    let mut call = call_view(tables, comm)?;
+    call.root = checked_root(root, call.size)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    call_view.in_place = call_view.is_root() && s.0.is_in_place();
-    if !call_view.in_place {
+    call.in_place = call.is_root() && s.0.is_in_place();
+    if !call.in_place {
         send = Data::packed(tables, "sendbuf", s, 1)?;
     }
-    if call_view.is_root() {
-        recv = Data::packed(tables, "recvbuf", r, call_view.size)?;
+    if call.is_root() {
+        recv = Data::packed(tables, "recvbuf", r, call.size)?;
         refuse_same(s.0, r.0, send.bytes)?;
     }
-    call_view.block_bytes = if call_view.is_root() {
+    call.block_bytes = if call.is_root() {
         recv.bytes
     } else {
         send.bytes
     };
-    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = [send.memory, recv.memory];
     lay_out(
         state,
         comm,
-        (Coll::Gather, call_view.block_bytes, BYTES),
-        &call_view,
+        (Coll::Gather, call.block_bytes, BYTES),
+        &call,
         buffers,
     )
 }
@@ -194,33 +194,28 @@ pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH
 /// MPI_Gatherv
 pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.root = checked_root(root, call_view.size)?;
-    call_view.in_place = call_view.is_root() && s.0.is_in_place();
+    let mut call = call_view(tables, comm)?;
+    call.root = checked_root(root, call.size)?;
+    call.in_place = call.is_root() && s.0.is_in_place();
     let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
-    if !call_view.in_place {
+    if !call.in_place {
         send = data(tables, "sendbuf", s)?;
     }
-    if call_view.is_root() {
-        recv = read_lists(
-            tables,
-            ("recvbuf", "recvcounts", "displs"),
-            r,
-            call_view.size,
-        )?;
-        refuse_same_start(s.0, send.bytes, r, call_view.size)?;
+    if call.is_root() {
+        recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, call.size)?;
+        refuse_same_start(s.0, send.bytes, r, call.size)?;
     }
-    let call_view = CallView {
+    let call = CallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..call_view
+        ..call
     };
     let buffers = [send.memory, recv.0];
     lay_out(
         state,
         comm,
         (Coll::Gather, 0, NO_SHM_REGION),
-        &call_view,
+        &call,
         buffers,
     )
 }
@@ -236,29 +231,29 @@ pub(super) fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
 /// MPI_Scatter
 pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.root = checked_root(root, call_view.size)?;
+    let mut call = call_view(tables, comm)?;
+    call.root = checked_root(root, call.size)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    call_view.in_place = call_view.is_root() && r.0.is_in_place();
-    if !call_view.in_place {
+    call.in_place = call.is_root() && r.0.is_in_place();
+    if !call.in_place {
         recv = Data::packed(tables, "recvbuf", r, 1)?;
     }
-    if call_view.is_root() {
-        send = Data::packed(tables, "sendbuf", s, call_view.size)?;
+    if call.is_root() {
+        send = Data::packed(tables, "sendbuf", s, call.size)?;
         refuse_same(s.0, r.0, recv.bytes)?;
     }
-    call_view.block_bytes = if call_view.is_root() {
+    call.block_bytes = if call.is_root() {
         send.bytes
     } else {
         recv.bytes
     };
-    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = [send.memory, recv.memory];
     lay_out(
         state,
         comm,
-        (Coll::Scatter, call_view.block_bytes, BYTES),
-        &call_view,
+        (Coll::Scatter, call.block_bytes, BYTES),
+        &call,
         buffers,
     )
 }
@@ -266,33 +261,28 @@ pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: Comm
 /// MPI_Scatterv
 pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.root = checked_root(root, call_view.size)?;
-    call_view.in_place = call_view.is_root() && r.0.is_in_place();
+    let mut call = call_view(tables, comm)?;
+    call.root = checked_root(root, call.size)?;
+    call.in_place = call.is_root() && r.0.is_in_place();
     let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
-    if !call_view.in_place {
+    if !call.in_place {
         recv = data(tables, "recvbuf", r)?;
     }
-    if call_view.is_root() {
-        send = read_lists(
-            tables,
-            ("sendbuf", "sendcounts", "displs"),
-            s,
-            call_view.size,
-        )?;
-        refuse_same_start(r.0, recv.bytes, s, call_view.size)?;
+    if call.is_root() {
+        send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, call.size)?;
+        refuse_same_start(r.0, recv.bytes, s, call.size)?;
     }
-    let call_view = CallView {
+    let call = CallView {
         send: listed(SEND, &send.1),
         recv: even(RECV, recv.count),
-        ..call_view
+        ..call
     };
     let buffers = [send.0, recv.memory];
     lay_out(
         state,
         comm,
         (Coll::Scatter, 0, NO_SHM_REGION),
-        &call_view,
+        &call,
         buffers,
     )
 }
@@ -309,54 +299,45 @@ pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan
 
 fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, coll: Coll) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.in_place = s.0.is_in_place();
-    let recv = Data::packed(tables, "recvbuf", r, call_view.size)?;
+    let mut call = call_view(tables, comm)?;
+    call.in_place = s.0.is_in_place();
+    let recv = Data::packed(tables, "recvbuf", r, call.size)?;
     let mut send = Data::NONE;
-    let blocks = if coll == Coll::Alltoall {
-        call_view.size
-    } else {
-        1
-    };
-    if !call_view.in_place {
+    let blocks = if coll == Coll::Alltoall { call.size } else { 1 };
+    if !call.in_place {
         send = Data::packed(tables, "sendbuf", s, blocks)?;
         refuse_same(s.0, r.0, send.bytes)?;
     }
-    call_view.block_bytes = recv.bytes;
-    (call_view.send, call_view.recv) = (even(SEND, send.count), even(RECV, recv.count));
+    call.block_bytes = recv.bytes;
+    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = [send.memory, recv.memory];
-    lay_out(state, comm, (coll, recv.bytes, BYTES), &call_view, buffers)
+    lay_out(state, comm, (coll, recv.bytes, BYTES), &call, buffers)
 }
 
 /// MPI_Allgatherv
 pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.in_place = s.0.is_in_place();
-    let recv = read_lists(
-        tables,
-        ("recvbuf", "recvcounts", "displs"),
-        r,
-        call_view.size,
-    )?;
+    let mut call = call_view(tables, comm)?;
+    call.in_place = s.0.is_in_place();
+    let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, call.size)?;
     let mut send = Data::NONE;
-    if !call_view.in_place {
+    if !call.in_place {
         send = data(tables, "sendbuf", s)?;
-        refuse_same_start(s.0, send.bytes, r, call_view.size)?;
+        refuse_same_start(s.0, send.bytes, r, call.size)?;
     }
     // All ranks know all counts, so the mean block can determine the choice.
-    let mean = recv.1.bytes / call_view.size as u64;
-    let call_view = CallView {
+    let mean = recv.1.bytes / call.size as u64;
+    let call = CallView {
         send: even(SEND, send.count),
         recv: listed(RECV, &recv.1),
-        ..call_view
+        ..call
     };
     let buffers = [send.memory, recv.0];
     lay_out(
         state,
         comm,
         (Coll::Allgather, mean, NO_SHM_REGION),
-        &call_view,
+        &call,
         buffers,
     )
 }
@@ -364,36 +345,26 @@ pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -
 /// MPI_Alltoallv
 pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.in_place = s.0.is_in_place();
-    let recv = read_lists(
-        tables,
-        ("recvbuf", "recvcounts", "rdispls"),
-        r,
-        call_view.size,
-    )?;
+    let mut call = call_view(tables, comm)?;
+    call.in_place = s.0.is_in_place();
+    let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, call.size)?;
     let mut send = (Memory::NONE, Lists::default());
-    if !call_view.in_place {
-        send = read_lists(
-            tables,
-            ("sendbuf", "sendcounts", "sdispls"),
-            s,
-            call_view.size,
-        )?;
-        refuse_same_blocks(s, r, call_view.size)?;
+    if !call.in_place {
+        send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, call.size)?;
+        refuse_same_blocks(s, r, call.size)?;
     }
-    let call_view = CallView {
+    let call = CallView {
         own_bytes: send.1.bytes.saturating_add(recv.1.bytes),
         send: listed(SEND, &send.1),
         recv: listed(RECV, &recv.1),
-        ..call_view
+        ..call
     };
     let buffers = [send.0, recv.0];
     lay_out(
         state,
         comm,
         (Coll::Alltoall, 0, NO_SHM_REGION),
-        &call_view,
+        &call,
         buffers,
     )
 }
@@ -401,19 +372,19 @@ pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH
 /// MPI_Alltoallw
 pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.in_place = s.0.is_in_place();
-    let mut memories = Vec::with_capacity(2 * call_view.size as usize);
+    let mut call = call_view(tables, comm)?;
+    call.in_place = s.0.is_in_place();
+    let mut memories = Vec::with_capacity(2 * call.size as usize);
     let (mut send, mut sent) = (Vec::new(), 0);
-    if !call_view.in_place {
-        (send, sent) = apart(tables, "sendbuf", s, call_view.size, &mut memories)?;
+    if !call.in_place {
+        (send, sent) = apart(tables, "sendbuf", s, call.size, &mut memories)?;
     }
     let first = memories.len() as u32;
-    let (recv, received) = apart(tables, "recvbuf", r, call_view.size, &mut memories)?;
-    if !call_view.in_place {
-        refuse_same_apart(s, r, call_view.size)?;
+    let (recv, received) = apart(tables, "recvbuf", r, call.size, &mut memories)?;
+    if !call.in_place {
+        refuse_same_apart(s, r, call.size)?;
     }
-    let call_view = CallView {
+    let call = CallView {
         own_bytes: sent.saturating_add(received),
         send: Blocks::Apart {
             first: 0,
@@ -423,9 +394,9 @@ pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: Com
             first,
             counts: &recv,
         },
-        ..call_view
+        ..call
     };
-    lay_out_apart(state, comm, Coll::Alltoall, &call_view, memories)
+    lay_out_apart(state, comm, Coll::Alltoall, &call, memories)
 }
 
 /// Operands of a reduction: the element, the operation, and whether it commutes.
@@ -452,39 +423,25 @@ pub(super) type ReduceArgs = (Addr, Addr, i64, TypeH, OpH);
 
 /// MPI_Reduce
 pub(super) fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
-    let mut call_view = call_view(&state.above, comm)?;
-    call_view.root = checked_root(root, call_view.size)?;
-    let in_place = args.0.is_in_place() && call_view.is_root();
-    let has_recv = call_view.is_root();
-    combine(
-        state,
-        args,
-        call_view,
-        (in_place, has_recv),
-        comm,
-        Coll::Reduce,
-    )
+    let mut call = call_view(&state.above, comm)?;
+    call.root = checked_root(root, call.size)?;
+    let in_place = args.0.is_in_place() && call.is_root();
+    let has_recv = call.is_root();
+    combine(state, args, call, (in_place, has_recv), comm, Coll::Reduce)
 }
 
 /// MPI_Allreduce, MPI_Scan and MPI_Exscan
 #[inline]
 pub(super) fn everywhere(state: &mut State, args: ReduceArgs, comm: CommH, coll: Coll) -> Plan {
-    let call_view = call_view(&state.above, comm)?;
-    combine(
-        state,
-        args,
-        call_view,
-        (args.0.is_in_place(), true),
-        comm,
-        coll,
-    )
+    let call = call_view(&state.above, comm)?;
+    combine(state, args, call, (args.0.is_in_place(), true), comm, coll)
 }
 
 #[inline]
 fn combine(
     state: &mut State,
     (s, r, count, datatype, op): ReduceArgs,
-    mut call_view: CallView,
+    mut call: CallView,
     (in_place, has_recv): (bool, bool),
     comm: CommH,
     coll: Coll,
@@ -500,11 +457,11 @@ fn combine(
     }
     let (element, combining, commutes) = mix(tables, datatype, op)?;
     let bytes = send.bytes.max(recv.bytes);
-    call_view.count = send.count.max(recv.count);
-    (call_view.commutative, call_view.in_place) = (commutes, in_place);
+    call.count = send.count.max(recv.count);
+    (call.commutative, call.in_place) = (commutes, in_place);
     let unit = elements(&combining, &element);
     let (what, buffers) = ((coll, bytes, unit), [send.memory, recv.memory]);
-    let mut run = lay_out(state, comm, what, &call_view, buffers)?;
+    let mut run = lay_out(state, comm, what, &call, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -513,22 +470,22 @@ fn combine(
 pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
     let (s, r, count, datatype, op) = args;
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.in_place = s.is_in_place();
+    let mut call = call_view(tables, comm)?;
+    call.in_place = s.is_in_place();
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
-    let total = recv.count.saturating_mul(call_view.size as u64);
+    let total = recv.count.saturating_mul(call.size as u64);
     let send = input_of(tables, s, r, total, datatype)?;
-    let buf = if call_view.in_place { RECV } else { SEND };
+    let buf = if call.in_place { RECV } else { SEND };
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    (call_view.commutative, call_view.count) = (commutes, total);
-    call_view.send = even(buf, recv.count);
-    let bytes = recv.bytes.saturating_mul(call_view.size as u64);
+    (call.commutative, call.count) = (commutes, total);
+    call.send = even(buf, recv.count);
+    let bytes = recv.bytes.saturating_mul(call.size as u64);
     let unit = elements(&combining, &element);
     let (what, buffers) = (
         (Coll::ReduceScatter, bytes, unit),
         [send.memory, recv.memory],
     );
-    let mut run = lay_out(state, comm, what, &call_view, buffers)?;
+    let mut run = lay_out(state, comm, what, &call, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -551,28 +508,28 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
     let (s, r, counts, datatype, op) = args;
     let lists = std::mem::take(&mut state.above.lists);
     let tables = &state.above;
-    let mut call_view = call_view(tables, comm)?;
-    call_view.in_place = s.is_in_place();
+    let mut call = call_view(tables, comm)?;
+    call.in_place = s.is_in_place();
     let size = tables.layout(datatype)?.size();
-    let lists = in_a_row(lists, size, counts, call_view.size)?;
+    let lists = in_a_row(lists, size, counts, call.size)?;
     let total: u64 = lists.counts.iter().sum();
-    let mine = lists.counts[call_view.rank as usize];
+    let mine = lists.counts[call.rank as usize];
     let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;
     let send = input_of(tables, s, r, total, datatype)?;
-    let buf = if call_view.in_place { RECV } else { SEND };
+    let buf = if call.in_place { RECV } else { SEND };
     let (element, combining, commutes) = mix(tables, datatype, op)?;
-    let call_view = CallView {
+    let call = CallView {
         commutative: commutes,
         count: total,
         send: listed(buf, &lists),
-        ..call_view
+        ..call
     };
     let unit = elements(&combining, &element);
     let (what, buffers) = (
         (Coll::ReduceScatter, lists.bytes, unit),
         [send.memory, recv.memory],
     );
-    let mut run = lay_out(state, comm, what, &call_view, buffers)?;
+    let mut run = lay_out(state, comm, what, &call, buffers)?;
     state.above.lists = lists;
     run.combine(combining, element);
     Ok(run)
