@@ -8,8 +8,8 @@ use crate::sites::Sites;
 use crate::verdict::Verdict;
 use kw_base::Tick;
 use kw_hang::{
-    CallSite, Conflict, Finding, Left, Ranges, RankState, Report, State, analyze, name_holders,
-    page, times,
+    CallSite, Conflict, Finding, Frame, Left, Ranges, RankState, Report, State, analyze,
+    name_holders, page, times,
 };
 use kw_start::pmi::{self, Stage};
 use kw_sys::peek::Peeker;
@@ -90,10 +90,7 @@ impl Hang {
 
     /// Handles a rank's report about objects left at MPI_Finalize.
     fn on_left_over(&mut self, sites: &mut Sites, rank: u32, mut left: Left) {
-        if left.call.is_empty() && !left.frames.is_empty() {
-            let inside = left.frames.remove(0);
-            left.call = sites.function(&inside).unwrap_or_default();
-        }
+        name_call(sites, &mut left.call, &mut left.frames);
         // Several places in a line count as one line.
         let count = std::mem::replace(&mut left.count, 1);
         let sentence = left.sentence(&sites.of(&left.frames));
@@ -103,12 +100,9 @@ impl Hang {
 
     /// Handles a rank's report about conflicting accesses.
     fn on_conflict(&mut self, sites: &mut Sites, mut conflict: Conflict) {
-        let mut site = |call: &mut CallSite| {
-            if call.call.is_empty() && !call.frames.is_empty() {
-                let inside = call.frames.remove(0);
-                call.call = sites.function(&inside).unwrap_or_default();
-            }
-            sites.of(&call.frames)
+        let mut site = |site: &mut CallSite| {
+            name_call(sites, &mut site.call, &mut site.frames);
+            sites.of(&site.frames)
         };
         let sites = conflict.calls.each_mut().map(&mut site);
         let sentence = conflict.sentence(sites.each_ref().map(String::as_str));
@@ -247,7 +241,10 @@ impl Hang {
     fn rank_state(&mut self, common: &mut Common, rank: u32, state: State) -> RankState {
         match state {
             State::Waits(mut report) => {
-                name_call(&mut common.sites, &mut report);
+                name_call(&mut common.sites, &mut report.call, &mut report.frames);
+                if report.call.is_empty() {
+                    report.call = "a call of MPI".into();
+                }
                 RankState {
                     site: common.sites.of(&report.frames),
                     state: State::Waits(report),
@@ -269,13 +266,10 @@ impl Hang {
 }
 
 /// Names a call, which the rank could not name, by the first of its frames.
-fn name_call(sites: &mut Sites, report: &mut Report) {
-    if report.call.is_empty() && !report.frames.is_empty() {
-        let inside = report.frames.remove(0);
-        report.call = sites.function(&inside).unwrap_or_default();
-    }
-    if report.call.is_empty() {
-        report.call = "a call of MPI".into();
+fn name_call(sites: &mut Sites, call: &mut String, frames: &mut Vec<Frame>) {
+    if call.is_empty() && !frames.is_empty() {
+        let inside = frames.remove(0);
+        *call = sites.function(&inside).unwrap_or_default();
     }
 }
 
