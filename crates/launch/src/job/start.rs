@@ -62,10 +62,10 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
     watch(&job.common.hosts.epoll, &job.signals, Source::Signals).map_err(sys("watch signals"))?;
     let watched = job.common.identity.watch(&job.common.hosts.epoll);
     watched.map_err(sys("watch what the parent says"))?;
-    let started = bind_here(&mut job, usable)
-        .and_then(|()| make_room(&mut job))
+    let started = bind_here(&mut job.common.plan, &job.guard, usable)
+        .and_then(|()| make_room(&mut job.common))
         .and_then(|()| gather(&mut job))
-        .and_then(|()| start_all(&mut job, &name, &mark, usable));
+        .and_then(|()| start_all(&mut job.common, &name, &mark, usable));
     if let Err(verdict) = started {
         job.common.hosts.signal_all(signals::KILL);
         job.part(true);
@@ -77,10 +77,9 @@ pub(super) fn launch(plan: Plan, usable: usize) -> Result<Job, Verdict> {
 }
 
 /// Chooses the processors of the ranks of this machine, and prints the map if requested.
-fn bind_here(job: &mut Job, usable: usize) -> Result<(), Verdict> {
-    let here = job.common.plan.here();
-    let shares = claim::bind(&job.guard, job.common.plan.bind, here.len(), usable)?;
-    let plan = &mut job.common.plan;
+fn bind_here(plan: &mut Plan, guard: &Guard, usable: usize) -> Result<(), Verdict> {
+    let here = plan.here();
+    let shares = claim::bind(guard, plan.bind, here.len(), usable)?;
     for (rank, cpus) in here.into_iter().zip(shares) {
         let r = &mut plan.ranks[rank];
         if plan.map {
@@ -95,9 +94,9 @@ fn bind_here(job: &mut Job, usable: usize) -> Result<(), Verdict> {
 
 /// Distributes the ranks of this machine to helpers on it if the limit of open files is too low for
 /// all.
-fn make_room(job: &mut Job) -> Result<(), Verdict> {
-    let here = job.common.plan.here();
-    let room = job.common.hosts.here.room();
+fn make_room(common: &mut Common) -> Result<(), Verdict> {
+    let here = common.plan.here();
+    let room = common.hosts.here.room();
     if here.len() <= room {
         return Ok(());
     }
@@ -105,21 +104,17 @@ fn make_room(job: &mut Job) -> Result<(), Verdict> {
     if here.len() > room * room {
         return Err(too_many(here.len(), room * room));
     }
-    job.common.plan.share_out(room);
+    common.plan.share_out(room);
     Ok(())
 }
 
 /// Connects to all other hosts at once, before anything is started anywhere.
 fn gather(job: &mut Job) -> Result<(), Verdict> {
-    for machine in 0..job.common.plan.machines.len() {
-        if !job.common.plan.machines[machine].here && job.common.plan.on(machine).next().is_some() {
-            let remote = Remote::start(
-                &job.common.plan,
-                machine,
-                &job.common.hosts.epoll,
-                job.common.hosts.here.files(),
-            )?;
-            job.common.hosts.away.push(remote);
+    let Common { plan, hosts, .. } = &mut job.common;
+    for machine in 0..plan.machines.len() {
+        if !plan.machines[machine].here && plan.on(machine).next().is_some() {
+            let remote = Remote::start(plan, machine, &hosts.epoll, hosts.here.files())?;
+            hosts.away.push(remote);
         }
     }
     let until = clock::now() + GATHERING;
@@ -209,21 +204,21 @@ fn own(number: i32) -> Result<std::fs::File, Verdict> {
     }
 }
 
-fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
-    let here = job.common.plan.here();
-    job.common.hosts.here.check_files(here.len())?;
-    job.common.hosts.here.wrap(job.common.plan.wraps.clone());
+fn start_all(common: &mut Common, name: &str, mark: &str, usable: usize) -> Result<(), Verdict> {
+    let here = common.plan.here();
+    common.hosts.here.check_files(here.len())?;
+    common.hosts.here.wrap(common.plan.wraps.clone());
     let recorded = Recorded {
-        counted: job.common.plan.profile,
-        traced: job.common.plan.trace.is_some(),
+        counted: common.plan.profile,
+        traced: common.plan.trace.is_some(),
     };
     if (recorded.counted || recorded.traced) && !here.is_empty() {
-        job.common.hosts.here.record(here.len(), recorded)?;
+        common.hosts.here.record(here.len(), recorded)?;
     }
-    let reader = job.common.plan.reader;
-    let has_terminal = job.common.plan.debug && std::io::stdin().is_terminal();
+    let reader = common.plan.reader;
+    let has_terminal = common.plan.debug && std::io::stdin().is_terminal();
     let (mine, relay) = match here.contains(&reader) {
-        _ if job.common.identity.has_parent() => (nothing()?, Relay::none()),
+        _ if common.identity.has_parent() => (nothing()?, Relay::none()),
         true if has_terminal => (
             stdin::own().map_err(sys("use the terminal"))?,
             Relay::none(),
@@ -231,10 +226,10 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
         true => stdin::for_rank().map_err(sys("pass standard input on"))?,
         false => (nothing()?, Relay::away()),
     };
-    job.common.streams.relay = relay;
+    common.streams.relay = relay;
     let mut mine = Some(mine);
-    let size = job.common.plan.ranks.len();
-    let apps = job.common.plan.apps.iter();
+    let size = common.plan.ranks.len();
+    let apps = common.plan.apps.iter();
     let envs: Vec<Env> = apps
         .map(|a| common_env(&a.env, size, here.len(), name, mark, usable))
         .collect();
@@ -243,14 +238,14 @@ fn start_all(job: &mut Job, name: &str, mark: &str, usable: usize) -> Result<(),
             Some(input) => input,
             None => nothing()?,
         };
-        start_one(job, rank, input, has_terminal && rank == reader, &envs)?;
+        start_one(common, rank, input, has_terminal && rank == reader, &envs)?;
     }
-    for remote in &mut job.common.hosts.away {
-        let orders = remote::orders(&job.common.plan, remote.machine as usize, name)?;
+    for remote in &mut common.hosts.away {
+        let orders = remote::orders(&common.plan, remote.machine as usize, name)?;
         let has_rank_0 = orders.tasks.iter().any(|t| t.rank == 0);
-        remote.say(&job.common.hosts.epoll, &Order::Start(orders));
+        remote.say(&common.hosts.epoll, &Order::Start(orders));
         if has_rank_0 && reader != 0 {
-            remote.say(&job.common.hosts.epoll, &Order::Input(Vec::new()));
+            remote.say(&common.hosts.epoll, &Order::Input(Vec::new()));
         }
     }
     Ok(())
@@ -261,25 +256,25 @@ fn nothing() -> Result<OwnedFd, Verdict> {
 }
 
 fn start_one(
-    job: &mut Job,
+    common: &mut Common,
     rank: usize,
     input: OwnedFd,
     has_terminal: bool,
     envs: &[Env],
 ) -> Result<(), Verdict> {
-    let plan = &job.common.plan.ranks[rank];
-    let app = &job.common.plan.apps[plan.app];
+    let plan = &common.plan.ranks[rank];
+    let app = &common.plan.apps[plan.app];
     let begin = Begin {
         rank: rank as u32,
         program: &app.program,
         words: &app.words,
         env: &envs[plan.app],
-        local: job.common.plan.local(rank),
+        local: common.plan.local(rank),
         dir: app.dir.as_deref(),
         cpus: &plan.cpus,
         input,
         has_terminal,
-        host: &job.common.plan.machines[plan.machine].name,
+        host: &common.plan.machines[plan.machine].name,
     };
-    job.common.hosts.here.start(&job.common.hosts.epoll, begin)
+    common.hosts.here.start(&common.hosts.epoll, begin)
 }
