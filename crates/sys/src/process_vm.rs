@@ -105,16 +105,20 @@ fn once(pid: i32, address: u64, iov: &[libc::iovec], bytes: usize) -> Result<u64
 }
 
 /// Copies `len` bytes at address `from` of this process to address `into` of process `pid`. The
-/// error is an errno: the kernel checks both ranges, so no address does harm here, unless `pid` is
-/// this process, whose memory at `into` then must be the caller's to change.
-pub fn store(pid: i32, from: u64, into: u64, len: u64) -> Result<(), i32> {
+/// error is an errno: the kernel checks both ranges.
+///
+/// # Safety
+/// If `pid` is this process, the bytes at `into` belong to a [`Buf`] or to other memory that no
+/// reference covers.
+pub unsafe fn store(pid: i32, from: u64, into: u64, len: u64) -> Result<(), i32> {
     let mut done = 0;
     while done < len {
         let runs = [from, into].map(|address| libc::iovec {
             iov_base: (address + done) as *mut libc::c_void,
             iov_len: (len - done) as usize,
         });
-        // SAFETY: the kernel checks both ranges; the call changes memory of `pid` only (see above).
+        // SAFETY: the kernel checks both ranges; the call changes memory of `pid` only, and by the
+        // caller's promise none that a reference covers.
         let n = unsafe { libc::process_vm_writev(pid, &runs[0], 1, &runs[1], 1, 0) };
         match n {
             1.. => done += n as u64,

@@ -158,9 +158,10 @@ impl CopyJob {
     /// are left.
     pub fn send(&self, number: u64, pid: i32) {
         while let Some((copied, at, len)) = self.take(number) {
-            // The receiver is a rank of this job and names memory of this rank only: it could read
-            // it as well.
-            if process_vm::store(pid, copied.from + at, copied.into + at, len).is_err() {
+            let (from, into) = (copied.from + at, copied.into + at);
+            // SAFETY: the receiver, whose buffer this is, is another process. It is a rank of this
+            // job and names memory of this rank only: it could read it as well.
+            if unsafe { process_vm::store(pid, from, into, len) }.is_err() {
                 self.failed.store(1, Ordering::Relaxed);
             }
             // SYNC: copy-done. The bytes are in place before the receiver sees this.

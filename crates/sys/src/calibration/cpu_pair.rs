@@ -150,13 +150,17 @@ fn lengths() -> [u64; 2] {
     [own / 2, own * 2].map(|len| (len / PIECE).max(1) * PIECE)
 }
 
+/// The mean of a figure for messages of all [`lengths`].
+fn mean(figure: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+    let each: Option<Vec<u64>> = lengths().into_iter().map(figure).collect();
+    let each = each?;
+    Some(each.iter().sum::<u64>() / each.len() as u64)
+}
+
 /// Copies into a shared area by one CPU while another one copies the data out; the mean of the
 /// rates of all [`lengths`].
 fn stream(cpu: usize) -> Option<u64> {
-    let rates = lengths().map(|len| stream_of(cpu, len));
-    let known: Option<Vec<u64>> = rates.into_iter().collect();
-    let known = known?;
-    Some(known.iter().sum::<u64>() / known.len() as u64)
+    mean(|len| stream_of(cpu, len))
 }
 
 /// The same for messages of one length, which this CPU writes before it sends each.
@@ -222,14 +226,11 @@ fn least(mut before: impl FnMut(), mut timed: impl FnMut()) -> u64 {
 /// allows it. As in use, another CPU has just written the data that is fetched: its cache has the
 /// only copy.
 pub(super) fn fetch(other: Option<usize>) -> Option<(u64, u64)> {
-    let lens = lengths();
     let short = fetch_of(other, FETCH_SHORT)?;
-    let rate = |len| {
+    let rate = mean(|len| {
         let picos = fetch_of(other, len)?.saturating_sub(short);
         Some(per_kb(picos, len - FETCH_SHORT))
-    };
-    let rates: Option<Vec<u64>> = lens.into_iter().map(rate).collect();
-    let rate = rates?.iter().sum::<u64>() / lens.len() as u64;
+    })?;
     let call = short.saturating_sub(rate * (FETCH_SHORT >> 10));
     Some((call.max(1), rate))
 }
@@ -272,10 +273,7 @@ fn fetch_of(other: Option<usize>, len: u64) -> Option<u64> {
 /// What each kilobyte of a message of [`lengths`] takes beyond a call of `call` picoseconds, if this
 /// CPU reads one half of it while the other CPU, which has just written it, writes the other half.
 pub(super) fn fetch_both(other: usize, call: u64) -> Option<u64> {
-    let lens = lengths();
-    let rate = |len| Some(per_kb(both_of(other, len)?.saturating_sub(call), len));
-    let rates: Option<Vec<u64>> = lens.into_iter().map(rate).collect();
-    Some(rates?.iter().sum::<u64>() / lens.len() as u64)
+    mean(|len| Some(per_kb(both_of(other, len)?.saturating_sub(call), len)))
 }
 
 /// Picoseconds until both halves of a message of this length are in place.
@@ -283,7 +281,9 @@ fn both_of(other: usize, len: u64) -> Option<u64> {
     let (from, to) = (touched(len as usize)?, touched(len as usize)?);
     let address = |buf: &Buf| Some(buf.region()?.bits() as u64 + len / 2);
     let (source, place) = (address(&from)?, address(&to)?);
-    process_vm::store(process_vm::pid(), source, place, len / 2).ok()?;
+    // SAFETY: the memory of `to`, which lives as long as this function or the other thread.
+    let store = move || unsafe { process_vm::store(process_vm::pid(), source, place, len / 2) };
+    store().ok()?;
     fetch_once(&from, &to, len / 2)?;
     let (theirs, keep) = (from.clone(), to.clone());
     let write = move |shared: &Shared| {
@@ -297,7 +297,7 @@ fn both_of(other: usize, len: u64) -> Option<u64> {
                 seen if seen % 2 == 1 => touch(&theirs),
                 // As in `fetch_of`.
                 _ => {
-                    let _ = process_vm::store(process_vm::pid(), source, place, len / 2);
+                    let _ = store();
                 }
             }
             shared.theirs.set(seen);
