@@ -64,6 +64,13 @@ struct TargetFlights {
     failure: Option<Failure>,
 }
 
+impl TargetFlights {
+    /// Whether flights up to a number are active.
+    fn has_active(&self, number: u64) -> bool {
+        self.flights.front().is_some_and(|f| f.number <= number)
+    }
+}
+
 /// See the module.
 #[derive(Default, Debug)]
 pub(super) struct Flights {
@@ -175,16 +182,20 @@ impl Flights {
     /// Whether nothing is under way to a target.
     #[inline]
     pub fn is_idle(&self, rank: u32) -> bool {
-        let line = self.lines.get(&rank);
-        self.early(Some(rank)).is_none() && line.is_none_or(|l| l.flights.is_empty())
+        self.is_idle_and(rank, |_| true)
     }
 
     /// Whether nothing is under way to a target, and nothing has failed.
     #[inline]
     pub fn is_clean(&self, rank: u32) -> bool {
+        self.is_idle_and(rank, |line| line.failure.is_none())
+    }
+
+    #[inline]
+    fn is_idle_and(&self, rank: u32, also: impl Fn(&TargetFlights) -> bool) -> bool {
         let line = self.lines.get(&rank);
         self.early(Some(rank)).is_none()
-            && line.is_none_or(|l| l.flights.is_empty() && l.failure.is_none())
+            && line.is_none_or(|line| line.flights.is_empty() && also(line))
     }
 
     /// The answer to a question that has no flight has come; `well`: nothing was refused.
@@ -255,21 +266,22 @@ impl Flights {
 
     /// Whether all flights to a rank, or to all, up to a number have ended.
     pub fn have_ended(&self, rank: Option<u32>, number: u64) -> bool {
-        let before =
-            |line: &TargetFlights| line.flights.front().is_some_and(|f| f.number <= number);
+        let active = |line: &TargetFlights| line.has_active(number);
         let early = self.early(rank);
         early.is_none_or(|e| e.number > number)
             && match rank {
-                Some(rank) => !self.lines.get(&rank).is_some_and(before),
-                None => !self.lines.values().any(before),
+                Some(rank) => !self.lines.get(&rank).is_some_and(active),
+                None => !self.lines.values().any(active),
             }
     }
 
     /// Targets to which flights up to a number are active.
     pub fn targets(&self, number: u64) -> impl Iterator<Item = u32> {
-        let before = move |l: &TargetFlights| l.flights.front().is_some_and(|f| f.number <= number);
         let early = self.early(None).filter(|e| e.number <= number);
-        let lines = self.lines.iter().filter(move |(_, l)| before(l));
+        let lines = self
+            .lines
+            .iter()
+            .filter(move |(_, line)| line.has_active(number));
         let lines = lines.map(|(rank, _)| *rank);
         early.map(|e| e.rank).into_iter().chain(lines)
     }

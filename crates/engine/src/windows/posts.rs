@@ -21,7 +21,7 @@ pub(super) struct Posts {
     posts: Vec<u32>,
     /// Completes that it has waited for, as a target.
     completes: Vec<u32>,
-    /// Places of the origins of the posted epoch.
+    /// Origins of the posted epoch that share memory.
     origins: Vec<u32>,
 }
 
@@ -71,7 +71,7 @@ impl Posts {
         let (shared, place) = self.shared_place(rank)?;
         let notified = shared.memory.posts(shared.memory.index(), place).add();
         next(&mut self.completes[place]);
-        self.origins.push(place as u32);
+        self.origins.push(rank);
         Some(notified)
     }
 
@@ -91,28 +91,17 @@ impl Posts {
         Some(shared.memory.completes(place, shared.memory.index()).add())
     }
 
-    /// Origins that share memory and have not completed: their places.
-    fn places_not_completed(&self) -> impl Iterator<Item = (u32, Count<'_>)> {
-        let shared = self.shared.iter();
-        shared.flat_map(move |shared| {
-            let me = shared.memory.index();
-            self.origins.iter().filter_map(move |&place| {
-                let count = shared.memory.completes(me, place as usize);
-                let number = self.completes[place as usize];
-                (!count.reached(number)).then_some((place, count))
-            })
-        })
-    }
-
-    fn not_completed(&self) -> impl Iterator<Item = u32> {
-        self.places_not_completed().filter_map(move |(place, _)| {
-            let shared = self.shared.as_ref()?;
-            shared.ranks().nth(place as usize)
+    /// Origins that share memory and have not completed, with the count of their completes.
+    fn not_completed(&self) -> impl Iterator<Item = (u32, Count<'_>)> {
+        self.origins.iter().filter_map(move |&rank| {
+            let (shared, place) = self.shared_place(rank)?;
+            let count = shared.memory.completes(shared.memory.index(), place);
+            (!count.reached(self.completes[place])).then_some((rank, count))
         })
     }
 
     fn have_completed(&self) -> bool {
-        self.places_not_completed().next().is_none()
+        self.not_completed().next().is_none()
     }
 
     /// Polls for a moment until the origins that share memory have completed.
@@ -141,8 +130,7 @@ impl Posts {
 
     /// Asks origins to send a message when they complete. Check the counts again afterwards.
     pub fn mark_completes(&self) {
-        self.places_not_completed()
-            .for_each(|(_, count)| count.wait());
+        self.not_completed().for_each(|(_, count)| count.wait());
     }
 }
 
@@ -187,7 +175,7 @@ impl Window {
 
     /// Origins of the posted epoch that have not completed.
     pub(super) fn not_completed(&self) -> impl Iterator<Item = u32> {
-        let near = self.posts.not_completed();
+        let near = self.posts.not_completed().map(|(rank, _)| rank);
         near.chain(self.exposure.target.not_completed())
     }
 

@@ -404,8 +404,9 @@ impl Stream {
                 }
                 _ => return false,
             },
-            Frame::Lock(_) | Frame::CalledAt { .. } | Frame::Op(_) => return false,
-            Frame::Post | Frame::Wake => return false,
+            Frame::Lock(_) | Frame::CalledAt { .. } | Frame::Op(_) | Frame::Post | Frame::Wake => {
+                return false;
+            }
         }
         true
     }
