@@ -12,6 +12,7 @@
 //! taking    frames of others over shared memory, past the queues of messages
 //! arrivals  frames of others that have come as messages
 //! exposure  what operations of others do to this rank's memory
+//! combine   accumulates and compare-and-swap, by others or by this rank itself
 //! memory    where that memory is
 //! locks     which ranks hold its lock
 //! channel   the messages of a window
@@ -31,6 +32,7 @@ mod access;
 mod arrivals;
 mod channel;
 mod check;
+mod combine;
 mod direct;
 mod exposure;
 mod flights;

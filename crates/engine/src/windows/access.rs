@@ -5,7 +5,7 @@
 //! An accumulate's operands are cut into pieces, each in a frame.
 
 use super::check::during;
-use super::exposure::combines;
+use super::combine::combines;
 use super::flights::What;
 use super::outgoing::INLINE;
 use super::{Extent, WinId, Window, WindowError, Windows};

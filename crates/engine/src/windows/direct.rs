@@ -3,11 +3,12 @@
 
 use super::At;
 use super::access::in_pieces;
+use super::combine::{Combine, compare_and_swap};
 use super::locks::Locks;
 use kw_path::shm::window::{Locking, SharedMemory, WindowLock};
 use kw_proto::rma::LockMode;
 use kw_sys::buf::Buf;
-use kw_sys::reduce::{Kernel, Op};
+use kw_sys::reduce::Op;
 use kw_types::layout::Basic;
 use std::sync::Arc;
 
@@ -117,7 +118,7 @@ impl Near {
         (op, basic): (Op, Basic),
         scratch: &mut Vec<u8>,
     ) {
-        let Some(kernel) = Kernel::find(op, basic) else {
+        let Some(combine) = Combine::find(op, basic) else {
             return;
         };
         in_pieces(
@@ -130,9 +131,7 @@ impl Near {
                     if let Some(result) = result {
                         part.copy_to(0, result, from, some);
                     }
-                    if op != Op::NoOp {
-                        kernel.combine_packed(basic, data, &part);
-                    }
+                    combine.run(data, &part);
                 });
             },
         );
@@ -141,13 +140,8 @@ impl Near {
     /// Replaces an element in reach that equals `compare`.
     pub fn swap(&self, rank: u32, target: &Buf, (compare, swap): (&[u8], &[u8]), result: &Buf) {
         self.combining(rank, || {
-            let mut now = [0; 32];
-            let now = &mut now[..compare.len()];
-            target.read(0, now);
-            if now == compare {
-                target.write(0, swap);
-            }
-            result.write(0, now);
+            let before = compare_and_swap(target, (compare, swap));
+            result.write(0, &before[..compare.len()]);
         });
     }
 

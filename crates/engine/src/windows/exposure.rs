@@ -2,6 +2,7 @@
 
 use super::channel::Channel;
 use super::check::{Checks, Whose};
+use super::combine::{Combine, combines, compare_and_swap};
 use super::locks::Locks;
 use super::memory::Area;
 use super::tally::Tally;
@@ -10,20 +11,11 @@ use kw_proto::rma::{
     AccessKind, Accumulate, Applied, During, Exposed, Frame, LockMode, Operation, Placed, Target,
 };
 use kw_sys::buf::Buf;
-use kw_sys::reduce::{self, Kernel};
+use kw_sys::reduce::Op;
 use kw_types::layout::Basic;
 
 /// Most bytes that are sent back without memory of their own.
 const SHORT: usize = 64;
-
-/// The kind of access that an accumulate is for other accesses.
-pub(super) fn combines(op: reduce::Op, basic: Basic) -> AccessKind {
-    AccessKind::Accumulate {
-        op: op.handle(),
-        writes: op != reduce::Op::NoOp,
-        basic,
-    }
-}
 
 /// An active long put or get of another rank.
 #[derive(Debug)]
@@ -255,15 +247,14 @@ impl Serving<'_> {
     /// Combines; the old data is sent back if it is requested.
     fn accumulate(&mut self, origin: u32, how: &Accumulate<'_, Placed<'_>>) -> Applied {
         let target = self.part(&how.place, how.from, how.len);
-        let kernel = reduce::Op::by_handle(how.op as usize)
-            .and_then(|op| Some((op, Kernel::find(op, how.basic)?)));
-        let (Some(target), Some((op, kernel))) = (target, kernel) else {
+        let combine = Op::by_handle(how.op as usize).and_then(|op| Combine::find(op, how.basic));
+        let (Some(target), Some(combine)) = (target, combine) else {
             if let Some(tag) = how.reply {
                 self.refuse(origin, tag);
             }
             return Applied::Refused;
         };
-        let kind = combines(op, how.basic);
+        let kind = combines(combine.op, how.basic);
         self.note(origin, kind, &target);
         if let Some(tag) = how.reply
             && how.len <= SHORT as u64
@@ -272,9 +263,7 @@ impl Serving<'_> {
             let before = &mut before[..how.len as usize];
             self.memory.area.combining(|| {
                 target.read(0, before);
-                if op != reduce::Op::NoOp {
-                    kernel.combine_packed(how.basic, how.data, &target);
-                }
+                combine.run(how.data, &target);
             });
             self.reply_bytes(origin, tag, before);
             return Applied::Done;
@@ -291,9 +280,7 @@ impl Serving<'_> {
         };
         self.memory.area.combining(|| {
             target.copy_to(0, &before, 0, before.len());
-            if op != reduce::Op::NoOp {
-                kernel.combine_packed(how.basic, how.data, &target);
-            }
+            combine.run(how.data, &target);
         });
         if let Some(tag) = how.reply {
             self.reply(origin, tag, &before);
@@ -319,15 +306,9 @@ impl Serving<'_> {
             return Applied::Refused;
         };
         self.note(origin, AccessKind::Swap, &target);
-        let mut now = [0; 32];
-        let now = &mut now[..compare.len()];
-        self.memory.area.combining(|| {
-            target.read(0, now);
-            if now == compare {
-                target.write(0, swap);
-            }
-        });
-        self.reply_bytes(origin, tag, now);
+        let area = &self.memory.area;
+        let before = area.combining(|| compare_and_swap(&target, (compare, swap)));
+        self.reply_bytes(origin, tag, &before[..compare.len()]);
         Applied::Done
     }
 }
