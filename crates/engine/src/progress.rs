@@ -53,9 +53,7 @@ impl Engine {
 
     #[inline(never)]
     fn take_for_windows(&mut self) -> Taken {
-        self.parts
-            .windows
-            .take_those_that_follow(&mut self.messages)
+        self.parts.windows.take_frames(&mut self.messages)
     }
 
     /// The second drain of the contract of sleeping: polls everything, and has every path wake us

@@ -352,7 +352,7 @@ impl Windows {
     /// come it looks for more for a moment: short operations of a rank follow each other, and it
     /// waits for the answer of each.
     #[inline]
-    pub(crate) fn take_those_that_follow(&mut self, messages: &mut Messages) -> Taken {
+    pub(crate) fn take_frames(&mut self, messages: &mut Messages) -> Taken {
         let looks = match messages.at_once.is_zero() {
             true => 0,
             false => LOOKS_FOR_MORE,

@@ -225,13 +225,13 @@ impl Outgoing {
         self.expect_answers(messages);
         self.flights.push_early(rank, tag, Buf::EMPTY);
         if !sent {
-            self.look_for_answer(messages, rank);
+            self.push_out_and_poll(messages, rank);
         }
     }
 
     /// Sends the frames of a target, and polls for the only thing that is under way there, for as
     /// long as a polling target takes to answer.
-    pub fn look_for_answer(&mut self, messages: &mut Messages, rank: u32) {
+    pub fn push_out_and_poll(&mut self, messages: &mut Messages, rank: u32) {
         self.push_out(messages, rank);
         if self.origin.waiting(rank) != 0 {
             return;

@@ -179,7 +179,7 @@ impl Window {
         let checked = self.out.is_checked && self.out.origin.epoch(rank).is_some();
         match (self.out.origin.take_unanswered(rank) || checked, alone) {
             (true, true) => self.out.ask_at_once(messages, rank, flush),
-            (false, true) => self.out.look_for_answer(messages, rank),
+            (false, true) => self.out.push_out_and_poll(messages, rank),
             (true, false) => self.out.ask(messages, rank, flush),
             (false, false) => {}
         }
@@ -252,7 +252,7 @@ impl Windows {
     /// Polls for frames that a wait is for, for as long as a polling rank of this host takes to
     /// answer.
     fn look_for_frames(&mut self, messages: &mut Messages, id: WinId, until: &Until) {
-        if !messages.paths.ranks().is_some() {
+        if messages.paths.ranks().is_none() {
             return;
         }
         let mut spin = Spin::new(messages.at_once);
@@ -265,9 +265,11 @@ impl Windows {
         }
     }
 
-    /// Polls for what a target sends back, for as long as a polling one takes, and applies meanwhile
-    /// what others want of this rank: the target may wait for the same.
-    fn look_for_answer(&mut self, messages: &mut Messages, id: WinId, rank: u32) {
+    /// Polls on for what a target sends back, for as long as a polling one takes, and applies
+    /// meanwhile what others want of this rank: the target may wait for the same. Most answers have
+    /// come before, while this rank polled for nothing else, which is quicker
+    /// ([`Outgoing::ask_at_once`](super::outgoing::Outgoing::ask_at_once)).
+    fn serve_until_answered(&mut self, messages: &mut Messages, id: WinId, rank: u32) {
         let mut spin = Spin::new(messages.at_once);
         while let Some(window) = self.all.get_mut(id.0)
             && window.serves
@@ -397,7 +399,7 @@ impl Windows {
         window.publish_epoch();
         window.exposure.memory.end_own_operations(Some(rank));
         window.unlock_target(messages, rank, true);
-        self.look_for_answer(messages, id, rank);
+        self.serve_until_answered(messages, id, rank);
         Ok(self.get_mut(id)?.all_so_far(messages, Some(rank)))
     }
 
@@ -470,7 +472,7 @@ impl Windows {
         match rank {
             Some(rank) => {
                 window.flush_target(messages, rank, true);
-                self.look_for_answer(messages, id, rank);
+                self.serve_until_answered(messages, id, rank);
             }
             None => {
                 for rank in window.out.origin.begun() {
