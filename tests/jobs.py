@@ -40,6 +40,15 @@ def cargo(command, *words):
     return ["env", wrapper, name, command, "--profile", "checked", "--quiet", *words]
 
 
+def apigen(*words):
+    """What apigen prints."""
+    # what the step `stage` has built needs no cargo, which other steps may keep waiting
+    built = ROOT / "target" / os.environ.get("PROFILE", "checked") / "apigen"
+    command = [built] if built.exists() else cargo("run", "-p", "kw-apigen", "--")
+    words = [*command, *words]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def dump(p):
     """What a command has said, for the sentence of an assertion."""
     return (

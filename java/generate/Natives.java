@@ -90,14 +90,59 @@ public final class Natives {
         if (!wanted.isEmpty()) {
             throw new IOException("the sources call functions that api/functions.tsv does not have: " + wanted);
         }
-        for (String[] row : rows(api.resolve("parameters.tsv"))) {
-            Function function = functions.get(row[0]);
-            if (function != null && !row[2].equals("...")) {
-                String name = row[1].equals("assert") ? "assertion" : row[1];
-                function.parameters().add(new Parameter(name, javaType(row[2])));
+        Parameters all = new Parameters(api);
+        for (Function function : functions.values()) {
+            for (String[] row : all.of(function.name())) {
+                if (!row[2].equals("...")) {
+                    String name = row[1].equals("assert") ? "assertion" : row[1];
+                    function.parameters().add(new Parameter(name, javaType(row[2])));
+                }
             }
         }
         return functions;
+    }
+
+    /** The parameters of every function: those in parameters.tsv, and those that follow from another function's. */
+    private static final class Parameters {
+        private final Map<String, List<String[]>> stored;
+        private final Map<String, String[]> functions;
+        private final Map<String, String[]> forms;
+
+        Parameters(Path api) throws IOException {
+            stored = rows(api.resolve("parameters.tsv")).stream().collect(Collectors.groupingBy(row -> row[0]));
+            functions = byName(rows(api.resolve("functions.tsv")));
+            forms = byName(rows(api.resolve("forms.tsv")));
+        }
+
+        private static Map<String, String[]> byName(List<String[]> rows) {
+            return rows.stream().collect(Collectors.toMap(row -> row[0], row -> row));
+        }
+
+        /** The rules are those of crates/apigen/src/derived.rs, as far as Java's types differ by them. */
+        List<String[]> of(String name) {
+            String base = functions.get(name)[6];
+            String[] form = forms.get(name);
+            if (stored.containsKey(name) || base.equals("-") && form == null) {
+                return stored.getOrDefault(name, List.of());
+            }
+            if (!base.equals("-")) {
+                return of(base).stream().map(Parameters::widened).toList();
+            }
+            List<String[]> all = new ArrayList<>(of(form[2]));
+            if (form[1].equals("nonblocking") || form[1].equals("persistent")) {
+                all.removeIf(row -> row[3].equals("STATUS"));
+                if (form[1].equals("persistent") && !functions.get(form[2])[3].equals("point-to-point")) {
+                    all.add(new String[] {name, "info", "MPI_Info", "INFO"});
+                }
+                all.add(new String[] {name, "request", "MPI_Request *", "REQUEST"});
+            }
+            return all;
+        }
+
+        private static String[] widened(String[] row) {
+            boolean wider = row[2].equals("int") && row[3].startsWith("POLY");
+            return new String[] {row[0], row[1], wider ? "MPI_Count" : row[2], row[3]};
+        }
     }
 
     private static String natives(Map<String, Function> functions) {

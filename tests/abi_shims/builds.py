@@ -5,7 +5,7 @@ import functools
 import os
 import subprocess
 
-from jobs import DIST, ROOT, cargo
+from jobs import DIST, ROOT, apigen
 
 LIBRARIES = {"mpich": DIST / "lib/mpich/libmpi.so.12", "openmpi": DIST / "lib/openmpi/libmpi.so.40"}
 FORTRAN = {
@@ -47,13 +47,7 @@ def link(at, to):
 
 def generated(file, what, abi):
     """Writes what apigen says."""
-    # what the step `stage` has built needs no cargo, which other steps may keep waiting
-    built = ROOT / "target" / os.environ.get("PROFILE", "checked") / "apigen"
-    apigen = [built] if built.exists() else cargo("run", "-p", "kw-apigen", "--")
-    made = subprocess.run(
-        [*apigen, what, abi], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    put(file, made)
+    put(file, apigen(what, abi))
 
 
 @functools.cache

@@ -13,6 +13,8 @@ import collections
 import pathlib
 import re
 
+from jobs import apigen
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # the chapters that every interface of every ABI has
 CHAPTERS = [
@@ -101,7 +103,7 @@ Param = collections.namedtuple("Param", "name c_type kind direction")
 def read():
     """The functions of the description, in its order."""
     params = collections.defaultdict(list)
-    for line in (ROOT / "api/parameters.tsv").read_text().splitlines()[1:]:
+    for line in apigen("parameters").splitlines()[1:]:
         function, name, c_type, kind, direction, *_ = line.split("\t")
         if c_type != "..." and not kind.startswith("ARGUMENT"):
             params[function].append(Param(name, c_type, kind, direction))

@@ -1,6 +1,6 @@
 //! The description as values, and the reader of its tables (format: `api/README.md`).
 
-use crate::Error;
+use crate::{Error, derived::derive};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -175,7 +175,8 @@ impl Api {
     /// Reads the tables of a folder.
     pub fn read(dir: &Path) -> Result<Api, Error> {
         let functions = table::<7>(dir, "functions.tsv")?.into_iter().map(function);
-        let functions = with_params(dir, "parameters.tsv", functions.collect())?;
+        let mut functions = with_params(dir, "parameters.tsv", functions.collect())?;
+        derive(&mut functions, &table::<3>(dir, "forms.tsv")?)?;
         let (functions_of_old, removed): (Vec<_>, Vec<_>) = table::<4>(dir, "removed.tsv")?
             .into_iter()
             .partition(|row| row[1] == "function");

@@ -15,6 +15,9 @@
 //!   tag, comm, Nonblocking((request,)))`, and MPI_Recv's form is `Blocking((status,))`. The
 //!   function is generic over it: each form of each operation is compiled apart.
 //!
+//! Both have the parameters of their base or operation, by the rules of `derived.rs`, and rows of their
+//! own in `parameters.tsv` only where no rule fits.
+//!
 //! To add a function: write it, add the row. To add a form of an operation: add its row to
 //! `forms.tsv` and implement the form where the operation is (a trait beside it:
 //! `calls/coll/form.rs` for all collectives, `calls/p2p/form.rs` for sends and receives). A row
@@ -56,6 +59,7 @@ mod api;
 mod built;
 mod constants;
 mod coverage;
+mod derived;
 mod forms;
 mod fortran;
 mod header;

@@ -1,4 +1,4 @@
-//! `apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR |
+//! `apigen header | parameters | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR |
 //! abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-f08 ABI |
 //! abi-fortran-names ABI | abi-fortran-exports ABI`: writes what follows from `api/`. Runs from the root of the repository.
 #![forbid(unsafe_code)]
@@ -10,7 +10,7 @@ use kw_apigen::{
 };
 use std::path::Path;
 
-const USAGE: &str = "usage: apigen header | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR | abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-f08 ABI | abi-fortran-names ABI | abi-fortran-exports ABI   (from the root of the repository)";
+const USAGE: &str = "usage: apigen header | parameters | coverage | shells | fortran-shells | fortran-names | fortran DIR | man DIR | abi-header ABI | abi-shells ABI | abi-names ABI | abi-mpif ABI | abi-f08 ABI | abi-fortran-names ABI | abi-fortran-exports ABI   (from the root of the repository)";
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +29,7 @@ fn run(words: &[&str]) -> Result<(), Error> {
     let words_of_api = || Words::read(Path::new("api"));
     match words {
         ["header"] => print!("{}", header(&api, &words_of_api()?)),
+        ["parameters"] => parameters(&api),
         ["coverage"] => print!("{}", coverage_text(&coverage(&api, &fortran()?, &built()?))),
         ["shells"] => print!("{}", shells(&api, &built()?)?),
         ["fortran-shells"] => print!(
@@ -65,6 +66,20 @@ fn run(words: &[&str]) -> Result<(), Error> {
         _ => return Err(Error(USAGE.to_string())),
     }
     Ok(())
+}
+
+/// The parameters of every function, also those that `parameters.tsv` has no rows for.
+fn parameters(api: &Api) {
+    println!("function\tname\tc_type\tkind\tdirection");
+    for f in &api.functions {
+        for p in &f.params {
+            let direction = format!("{:?}", p.direction).to_lowercase();
+            println!(
+                "{}\t{}\t{}\t{}\t{direction}",
+                f.name, p.name, p.c_type, p.kind
+            );
+        }
+    }
 }
 
 fn man(dir: &Path, api: &Api, fortran: &Fortran, built: &Built) -> Result<(), Error> {
