@@ -1,7 +1,7 @@
 //! The numbers of the TCP path, in one place, and their sources: built-in values, measured on one
 //! machine.
 //!
-//! `examples/tcp_pingpong.rs` on the loopback interface of a 2-core machine, microseconds one way,
+//! Ping-pong (`examples/pingpong.rs`, `bench/p2p.c`) on the loopback interface of a 2-core machine, microseconds one way,
 //! both sides polling:
 //!
 //! | bytes | plain sockets | path | what was tried |
@@ -47,7 +47,7 @@
 use kw_proto::stripe::STRIPE_FROM;
 use std::time::Duration;
 
-/// Values measured with `examples/tcp_pingpong.rs` on loopback, which an experiment may change.
+/// Values measured with a ping-pong on loopback, which an experiment may change.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// Bytes of the read buffer of a connection.
