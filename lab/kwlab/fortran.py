@@ -23,13 +23,14 @@ def refused(compiler, program):
     return f"{compiler} cannot compile `use mpi_f08`: {words}" if done.returncode else ""
 
 
-def needed(program):
-    """{name: path} of the libraries that a program is linked with."""
-    rows = [line.split() for line in said("ldd", program).stdout.splitlines()]
+def needed(program, env=None):
+    """{name: path} of the libraries that a program is linked with, in this environment; `not` is
+    the path of one that is not found."""
+    rows = [line.split() for line in said("ldd", program, env=env).stdout.splitlines()]
     return {row[0]: row[2] for row in rows if row[1:2] == ["=>"]}
 
 
-def said(*command):
+def said(*command, env=None):
     """A command that has ended, with all that it has said."""
     return subprocess.run(
         command,
@@ -38,6 +39,7 @@ def said(*command):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        env=env,
     )
 
 

@@ -66,7 +66,6 @@ def test_on_another_host_it_is_the_same(tmp_path):
         (["--wrap", "2:env", "-n", "2", "true"], "'2:env' names rank 2, and the job has 2"),
         (["--wrap", "3-1:env", "-n", "2", "true"], "'3-1' names no ranks"),
         (["--wrap", "0:no-such-command", "-n", "2", "true"], "no-such-command"),
-        (["--with", "mpich", "--wrap", "env", "-n", "2", "true"], "MPICH"),
         pytest.param(
             ["--debug", "2", "-n", "2", "true"], "names rank 2, and the job has 2", marks=gdb
         ),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use kw_base::spawned::PARENT_PORT;
 use kw_launch::args::{self, Command};
 use kw_launch::verdict::Verdict;
-use kw_launch::{helper, job, join, libraries, peer, plan};
+use kw_launch::{helper, job, join, libraries, plan};
 
 /// Runs it with these arguments, the first of which is its name.
 pub fn main(words: Vec<OsString>) -> ExitCode {
@@ -30,9 +30,6 @@ fn run(words: Vec<OsString>) -> Result<u8, Verdict> {
         Command::Help => return helper::run().map(|()| 0),
     };
     let environment = std::env::vars_os().collect();
-    if let Some(with) = request.with.clone() {
-        return Err(peer::run(request, &with, environment));
-    }
     for words in &request.unheeded {
         let option = words.join(" ");
         let _ = writeln!(

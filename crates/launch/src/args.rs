@@ -71,8 +71,6 @@ pub struct Request {
     pub wraps: Vec<Wrap>,
     /// The rank that runs under a debugger.
     pub debug: Option<u32>,
-    /// The other MPI that runs the program.
-    pub with: Option<OsString>,
     /// Options that have no effect here, with their values.
     pub unheeded: Vec<Vec<String>>,
 }
@@ -185,7 +183,6 @@ impl Reader<'_> {
             Opt::Trace => request.trace = Some(self.value(&name, inline)?),
             Opt::Wrap => request.wraps.push(Wrap::parse(&self.text(&name, inline)?)?),
             Opt::Debug => request.debug = Some(rank(&name, &self.value(&name, inline)?)?),
-            Opt::With => request.with = Some(self.value(&name, inline)?),
             Opt::EndHung => request.end_hung = true,
             Opt::Timeout => request.timeout = Some(seconds(&name, &self.text(&name, inline)?)?),
             Opt::Network => request.env.push(("KW_LOG".into(), "info".into())),

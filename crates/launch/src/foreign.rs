@@ -122,6 +122,12 @@ const ALL: &[(&[&str], Foreign)] = &[
     ),
     (&["nodes"], Instead("--hosts or --hostfile")),
     (&["time"], Instead("--timeout SECONDS")),
+    (
+        &["with"],
+        Instead(
+            "kwlab exec openmpi -n 4 ./program, which starts the launcher of Open MPI, MPICH (mpich) or Intel MPI (impi)",
+        ),
+    ),
     (&["path"], Instead("-genv PATH DIRECTORY:$PATH")),
 ];
 

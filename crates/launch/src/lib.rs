@@ -6,7 +6,6 @@
 //! | --- | --- |
 //! | [`options`] | the table of options: parser, help, manual page and shell completions read it |
 //! | [`args`] | the command line as a [`args::Command`] |
-//! | [`peer`] | the same command by another MPI, for comparison |
 //! | [`plan`] | what to start: programs found, environments made, one entry a rank |
 //! | [`hosts`] | hosts by list and by file, and which rank goes where |
 //! | [`slurm`] | the hosts of an allocation of Slurm |
@@ -67,7 +66,6 @@ pub mod map;
 pub mod options;
 pub mod output;
 pub mod outside;
-pub mod peer;
 pub mod plan;
 pub mod profile;
 pub mod ranks;

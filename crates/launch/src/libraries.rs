@@ -133,43 +133,6 @@ pub fn installed() -> Libraries {
     }
 }
 
-/// The ABI that a program was compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompiledFor {
-    /// The standard ABI.
-    Standard,
-    /// The ABI of MPICH and Intel MPI.
-    Mpich,
-    /// The ABI of Open MPI.
-    OpenMpi,
-}
-
-/// The ABI that a program was compiled for, and the libraries of that MPI which it was linked with;
-/// `None` if it is linked with no MPI, or cannot be inspected. An error is a sentence without its
-/// subject: the library it was linked with cannot be replaced.
-pub fn compiled_for(program: &Path) -> Result<Option<(CompiledFor, Vec<String>)>, String> {
-    let Some(linked) = elf::linked(program) else {
-        return Ok(None);
-    };
-    let of = |owns: &dyn Fn(&str) -> bool| -> Vec<String> {
-        let names = linked.needed.iter().filter(|n| owns(n));
-        names.cloned().collect()
-    };
-    let [mpich, openmpi] = ABIS.each_ref().map(|abi| of(&abi.owns));
-    let all = [
-        (
-            CompiledFor::Standard,
-            of(&|name| name.starts_with(STANDARD)),
-        ),
-        (CompiledFor::Mpich, mpich),
-        (CompiledFor::OpenMpi, openmpi),
-    ];
-    match all.into_iter().find(|(_, names)| !names.is_empty()) {
-        None if linked.has_mpi => Err(STATIC.into()),
-        found => Ok(found),
-    }
-}
-
 /// Sets the environment in which a program finds the libraries it needs. A program that is not
 /// linked with any MPI (`perf`, `valgrind`, `env`) may start another one: the first of its
 /// `arguments` that is a program linked with an MPI decides.
@@ -242,7 +205,9 @@ pub fn check_architecture(program: &Path, arguments: &[OsString]) -> Result<(), 
 
 /// Whether it is a program that was linked with a named MPI library.
 fn speaks_mpi(program: &Path) -> bool {
-    program.is_file() && matches!(compiled_for(program), Ok(Some(_)))
+    let named = |n: &String| n.starts_with(STANDARD) || ABIS.iter().any(|abi| (abi.owns)(n));
+    let linked = |program| elf::linked(program).is_some_and(|l| l.needed.iter().any(named));
+    program.is_file() && linked(program)
 }
 
 /// What a program linked in this way needs of `ours`, or why it cannot be served; `exists`: whether

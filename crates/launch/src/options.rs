@@ -47,7 +47,6 @@ pub enum Opt {
     /// Start one rank under a debugger.
     Debug,
     /// Run the command with another MPI.
-    With,
     /// Accepted for compatibility: always the case here.
     Ignored,
     /// Profile MPI calls.
@@ -278,12 +277,6 @@ pub const ALL: &[Row] = &[
         &["--debug"],
         &["R"],
         "Starts rank R under gdb, which gets standard input. The other ranks run and wait for it as long as necessary.",
-    ),
-    row(
-        Opt::With,
-        &["--with"],
-        &["MPI"],
-        "Runs the same command with another MPI, for comparison: openmpi, mpich, intel, or an installation directory. The program must have been compiled for that MPI, or for the standard ABI if that MPI supports it.",
     ),
     row(
         Opt::Help,

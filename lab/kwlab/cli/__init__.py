@@ -12,7 +12,7 @@ from .. import plan as plans
 from .common import app, complain, console
 
 # `kwlab --help` lists the commands in the order of these.
-from . import measure, comparison, results, more
+from . import measure, comparison, execute, results, more
 
 
 def main():
