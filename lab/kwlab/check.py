@@ -90,13 +90,12 @@ def simulated(one, kwsim, points=False):
         )
     with tempfile.TemporaryDirectory() as place:
         measured, shm, net = (Path(place) / name for name in ("measured.tsv", "shm.tsv", "net.tsv"))
-        measured.write_text(tune.measured_text(tune.model_lines(found), [f"# {one.name}"]))
+        measured.write_text("".join(f"{line}\n" for line in points_of(found)))
         shm.write_text(description(one, "two-cores", 0))
         net.write_text(description(one, "two-cores-tcp", 1))
         command = [
             kwsim,
             "check",
-            "--measured",
             measured,
             "--described",
             shm,
@@ -106,6 +105,15 @@ def simulated(one, kwsim, points=False):
         return subprocess.run(
             command, check=True, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
         ).stdout
+
+
+def points_of(found):
+    """The medians of what `tune.by_place` gives, as `kwsim check` reads them."""
+    for (op, path, ranks, shared), labels in found.items():
+        for label, rounds in labels.items():
+            for size, us in tune.medians(rounds).items():
+                load = "shared" if shared else "free"
+                yield f"{op}\t{label}\t{path}\t{load}\t{ranks}\t{size}\t{us:.4g}"
 
 
 def description(one, like, network):

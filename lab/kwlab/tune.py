@@ -1,37 +1,22 @@
-"""What the selection table of Kittiwake's collectives is made of: every algorithm measured in turn,
-a model fitted to each, and rows for the quickest.
+"""Algorithms of Kittiwake's collectives: every one of them as a variant of a plan, forced with
+KW_COLL, so that within a round all algorithms of a collective take turns (bench/coll.c); and rows
+of the selection table from what was measured so: the quickest algorithm at each size.
 
-Each algorithm is forced with KW_COLL and measured with bench/coll.c as a variant of a plan, so that
-within a round all algorithms of a collective take turns. To each algorithm and process count the
-three-parameter model of `models` is fitted; where the data outgrows a cache a straight line takes
-over, if the error is half of it then. The error is that of the fit and the scatter of the rounds
-(median absolute deviation), both relative and the mean of the sizes, added as independent. Rows
-follow: the quickest measured algorithm at each size; between two sizes with different winners, the
-size at which their models cross.
-
-    kwlab tune                                  rows on the terminal, and in build/lab/rows.txt;
-                                                figures in build/lab/measured.tsv
+    kwlab run regret                            measures them
+    kwlab tune                                  rows on the terminal, and in build/lab/rows.txt
     KW_COLL=@build/lab/rows.txt mpiexec ...     uses the rows
-    kwsim consistency --measured build/lab/measured.tsv
-                                                judges the table in force by the figures
-    kwlab tune --keep-models                    makes the models the library's own: `kwsim regret`
-                                                judges its table by them
 """
 
-import datetime
-import math
 import os
 import statistics
 import subprocess
 from collections import defaultdict
 from dataclasses import replace
 
-from . import facts, models
-from .libraries import CLUSTER, OURS, ROOT, tool
-from .plan import Plan, Work
+from . import facts
+from .libraries import CLUSTER, tool
+from .plan import Work
 
-MODELS = ROOT / "crates/sim/src/measured.tsv"
-SIZES = [8, 128, 1024, 8192, 65536, 262144, 1048576]
 OPS = [
     "barrier",
     "bcast",
@@ -59,10 +44,7 @@ FANS = {
 }
 # Those of that name that have no number.
 WITHOUT = {("scan", "chain"), ("exscan", "chain"), ("barrier", "shm")}
-COLUMNS = "# coll\talgorithm\tpath\tload\tprocs\tfrom_bytes\tt0_us\tti_us\ttb_ns_per_byte\terror"
-HALF_PERCENT, CLOSE = 0.005, 0.12
-FEWEST = 4, 3  # sizes of the model and of the line that takes over from it
-GOOD = 0.01  # a model with this error needs no line
+CLOSE = 0.12  # by how much another algorithm must be quicker
 
 
 def algorithms(dist):
@@ -125,21 +107,6 @@ def every_algorithm(known, op, ranks, network, args, more=Work("coll"), hosts=1)
     )
 
 
-def plan(dist, ops, ranks, networks, sizes, rounds, ms, limit):
-    """Every algorithm that an ordinary call can use, as a variant of Kittiwake; the library by
-    itself is measured beside them."""
-    known = algorithms(dist)
-    # The longest first: it touches the pages of shared memory, which the others then find.
-    args = ("--ms", str(ms), "--sizes", ",".join(map(str, sorted(sizes, reverse=True))))
-    work = [
-        every_algorithm(known, op, n, network, sized(op, args))
-        for network in networks
-        for n in ranks
-        for op in ops
-    ]
-    return Plan("tune", "Algorithms of collectives", tuple(work), (OURS,), rounds, limit)
-
-
 def sized(op, args):
     """The arguments for a collective: a barrier has no sizes."""
     return without(args, "--sizes")[0] if op == "barrier" else tuple(args)
@@ -176,29 +143,9 @@ def expanded(plan, dist, hosts=1):
     return replace(plan, work=tuple(found))
 
 
-def results(data, machine, plan):
-    """(op, path, ranks, shared) -> label -> bytes -> microseconds of each round, of what the plan
-    asks for."""
-    wanted = {
-        (" ".join(work.args), n, network)
-        for work in plan.work
-        for n in work.ranks
-        for network in work.network
-    }
-    some = data[
-        (data.machine == machine)
-        & (data.bench == "coll")
-        & (data.metric == "us")
-        & (data.variant != "")
-    ]
-    return by_place(
-        (row for row in some.itertuples() if (row.args, row.ranks, row.network) in wanted),
-        facts.machine()["cores"],
-    )
-
-
 def by_place(rows, cores):
-    """The same from measurements of forced algorithms on a machine with this many processors."""
+    """(op, path, ranks, shared) -> label -> bytes -> microseconds of each round, from measurements
+    of forced algorithms on a machine with this many processors."""
     found = {}
     for row in rows:
         place = (row.op, "shm" if row.network == "shm" else "net", row.ranks, row.ranks > cores)
@@ -208,72 +155,14 @@ def by_place(rows, cores):
     return found
 
 
-def straight(times):
-    """A weighted line, which may begin below nothing: it holds from some size on."""
-    sizes = models.arrays([*times], [*times.values()])
-    return models.Hockney(*map(float, models.line(*sizes, 1 / sizes[1])))
-
-
-def fit(times):
-    """The model of bytes -> microseconds; of one size, its time."""
-    return (
-        models.three_parameters([*times], [*times.values()])
-        if len(times) > 1
-        else models.ThreeParameters(*times.values(), 0.0, 0.0)
-    )
-
-
-def off(model, times):
-    """Mean absolute relative error."""
-    return statistics.mean(abs(float(model.time(n)) / us - 1) for n, us in times.items())
-
-
-def pieces(times):
-    """[(bytes of its sizes, model, error)]: one model, or one and a line."""
-    sizes, whole = sorted(times), fit(times)
-    best, least = [(sizes, whole, off(whole, times))], off(whole, times) / 2
-    if least < GOOD / 2:
-        return best
-    for k in range(FEWEST[0] - 1, len(sizes) - FEWEST[1] + 1):
-        low, high = ({n: times[n] for n in part} for part in (sizes[: k + 1], sizes[k:]))
-        two = [
-            ([*part], model, off(model, part))
-            for part, model in ((low, fit(low)), (high, straight(high)))
-        ]
-        error = sum(len(part) * wrong for part, _, wrong in two) / (len(sizes) + 1)
-        if error < least:
-            best, least = two, error
-    return best
-
-
 def medians(rounds):
     return {n: statistics.median(us) for n, us in rounds.items()}
 
 
-def scatter(rounds):
-    """How far a round is from the median, relative to it: the middle of the rounds, the mean of the
-    sizes."""
-    return statistics.mean(
-        statistics.median(abs(u / statistics.median(us) - 1) for u in us) for us in rounds.values()
-    )
-
-
-def crossing(a, b, low, high):
-    """The size between `low` and `high` from which on `b` is quicker than `a`, by their models; the
-    middle (of the logarithms) where the models do not cross there."""
-    if a.time(low) <= b.time(low) and a.time(high) >= b.time(high):
-        while high - low > max(8, low * HALF_PERCENT):
-            middle = (low + high) // 2
-            low, high = (middle, high) if a.time(middle) <= b.time(middle) else (low, middle)
-        return low
-    return int((low * high) ** 0.5)
-
-
 def winners(measured):
     """[(largest size, label)] of one collective in one place; a winner stays as long as no other
-    is 12 % faster."""
+    is 12 % faster, and up to the middle (of the logarithms) between two measured sizes."""
     sizes = sorted({n for times in measured.values() for n in times})
-    fitted = {label: fit(times) for label, times in measured.items()}
     rows, kept = [], None
     for i, n in enumerate(sizes):
         here = {label: times[n] for label, times in measured.items() if n in times}
@@ -281,7 +170,7 @@ def winners(measured):
         if kept in here and here[kept] <= here[best] * (1 + CLOSE):
             best = kept
         if kept and best != kept:
-            rows.append((crossing(fitted[kept], fitted[best], sizes[i - 1], n), kept))
+            rows.append((int((sizes[i - 1] * n) ** 0.5), kept))
         kept = best
     return rows + [(None, kept)]
 
@@ -308,61 +197,3 @@ def table_rows(found):
                         f"{op:<15} {size:<8} {procs:<6} {'one':<6} {path:<6} {load:<7} {label}"
                     )
     return lines
-
-
-def model_lines(found):
-    """Place -> the lines of measured.tsv."""
-    lines = {}
-    for (op, path, ranks, shared), labels in found.items():
-        load = "shared" if shared else "free"
-        for label, rounds in labels.items():
-            start = 0
-            for sizes, model, wrong in pieces(medians(rounds)):
-                error = math.hypot(wrong, scatter({n: rounds[n] for n in sizes}))
-                parameters = model.t0, getattr(model, "ti", 0), model.tb * 1000
-                figures = [*(f"{one:.4g}" for one in parameters), f"{error:.3f}"]
-                text = "\t".join(map(str, (op, label, path, load, ranks, start, *figures)))
-                lines.setdefault((op, path, load, str(ranks)), []).append(text)
-                start = sizes[-1]
-    return lines
-
-
-def measured_text(lines, origin):
-    head = [
-        (
-            "# Cost of the collective algorithms: parameters of the model in model.rs, "
-            "fitted to measurements."
-        ),
-        *origin,
-        COLUMNS,
-    ]
-    places = sorted(lines, key=lambda place: (OPS.index(place[0]), place[1], int(place[3])))
-    return "\n".join(head + [line for place in places for line in lines[place]]) + "\n"
-
-
-def keep_models(found, origin, file=MODELS):
-    """Puts the models of the places that were measured now in place of those in the file."""
-    lines, above = {}, []
-    for line in file.read_text().splitlines():
-        if line.startswith("#"):
-            above.append(line)
-        elif line:
-            op, _, *place = line.split("\t")[:5]
-            lines.setdefault((op, *place), []).append(line)
-    file.write_text(measured_text({**lines, **model_lines(found)}, [*above[1:-1], origin]))
-
-
-def write(found, out, command, keep=False):
-    """Writes rows.txt and measured.tsv into `out` and, if asked for, into the library; gives the
-    rows."""
-    origin = (
-        f"# Made by `{command}` on {datetime.date.today().isoformat()} "
-        f"({facts.sentence(facts.machine())})."
-    )
-    rows = table_rows(found)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "measured.tsv").write_text(measured_text(model_lines(found), [origin]))
-    (out / "rows.txt").write_text("".join(f"{row}\n" for row in rows))
-    if keep:
-        keep_models(found, origin)
-    return rows

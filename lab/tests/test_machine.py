@@ -481,13 +481,10 @@ def test_what_is_assumed_is_held_against_a_machine(tmp_path):
 def test_the_simulator_is_given_what_was_measured(tmp_path):
     (one,) = machine.read_all([sent(tmp_path)])
     kwsim = script(
-        tmp_path / "kwsim", '#!/bin/sh\necho "$1 $2 $4"; cat "$3"; [ -s "$5" ] && [ -s "$6" ]\n'
+        tmp_path / "kwsim", '#!/bin/sh\necho "$1 $3"; cat "$2"; [ -s "$4" ] && [ -s "$5" ]\n'
     )
     said = check.simulated(one, kwsim)
-    assert (
-        said.startswith("check --measured --described\n")
-        and "\nbcast\ttree\tshm\tfree\t2\t0\t" in said
-    )
+    assert said.startswith("check --described\n") and "\nbcast\ttree\tshm\tfree\t2\t8\t" in said
 
 
 def command(tmp_path, monkeypatch, *words):

@@ -450,7 +450,7 @@ def test_a_run_says_what_is_next_and_ends_with_1_when_nothing_was_measured(tmp_p
             ["check", "f.json.gz", "--dist", "nowhere"],
             "nowhere/bin/kwinfo is not there; `make stage`",
         ),
-        (["tune", "--dist", "nowhere"], "nowhere/bin/kwinfo is not there; `make stage`"),
+        (["tune", "--data", "nowhere"], "nowhere: no dataset there yet"),
         (["plans", "nonesuch"], "neither a plan"),
         (["run", "nonesuch"], "neither a plan"),
         (["run", "bad.toml"], "'ranks'"),

@@ -109,7 +109,7 @@ counters! {
     RequestsActive = "requests_active", "requests", "Transfers of this rank that are not complete.", Progress, Level, User;
     CollectivesActive = "collectives_active", "operations", "Nonblocking collective operations that are not complete.", Collectives, Level, User;
     ShmCollectives = "shm_collectives", "operations", "Collective operations in which this rank used shared memory.", Collectives, Count, User;
-    ShmCollectiveBytes = "shm_collective_bytes", "bytes", "Data of these operations, in the size measure used to select algorithms (kwsim choices).", Collectives, Sum, User;
+    ShmCollectiveBytes = "shm_collective_bytes", "bytes", "Data of these operations, in the size measure used to select algorithms (kwinfo --choices).", Collectives, Sum, User;
     FileReadBytes = "file_read_bytes", "bytes", "Data delivered by this rank's file reads.", Files, Sum, User;
     FileWriteBytes = "file_write_bytes", "bytes", "Data accepted by this rank's file writes.", Files, Sum, User;
     FileCalls = "file_calls", "calls", "System calls that read or wrote file data, for this rank and, if it is an aggregator, for others.", Files, Count, User;

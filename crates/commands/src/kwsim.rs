@@ -1,5 +1,5 @@
 //! `kwsim`: simulates the start of large jobs, and evaluates the selection of collective algorithms
-//! by simulation and fitted models.
+//! by simulation.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -8,12 +8,10 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use kw_coll::Table;
-use kw_coll::cost::Prices;
 use kw_launch::listing::{self, Listing};
 use kw_sim::machine::forms::Roots;
 use kw_sim::machine::{Machine, calls, check, forms, regret};
-use kw_sim::model::Measurements;
-use kw_sim::{choices, start_table};
+use kw_sim::start_table;
 
 /// Simulate large jobs and other machines, and evaluate the selection of collective algorithms.
 #[derive(Parser, Debug)]
@@ -27,14 +25,6 @@ struct Options {
 enum What {
     /// Simulate the start of jobs with the given numbers of ranks, up to the first barrier
     Start(Start),
-    /// The algorithm chosen for each collective, by location and size, with its predicted time (honours
-    /// KW_COLL)
-    Choices(Measured),
-    /// Cases in which another algorithm, or two collectives in sequence, would be more than 10 %
-    /// faster; exit status 1 if there are any
-    Consistency(Measured),
-    /// Time of the chosen algorithms relative to the best measured ones (honours KW_COLL)
-    Regret(Measured),
     /// Chosen and best algorithms on a described machine, and the regret, by simulation (honours
     /// KW_COLL)
     Machine(Described),
@@ -62,13 +52,6 @@ struct Start {
     /// Bandwidth between hosts in MB/s
     #[arg(long, value_name = "MB", default_value_t = 125)]
     bandwidth: u32,
-}
-
-#[derive(Args, Debug)]
-struct Measured {
-    /// Measurements of this machine, written by `kwlab tune`
-    #[arg(long, value_name = "FILE")]
-    measured: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -135,8 +118,9 @@ struct Checked {
     /// format of crates/sim/machines
     #[arg(long, num_args = 2, value_names = ["SHM", "NET"])]
     described: Vec<PathBuf>,
-    #[command(flatten)]
-    of: Measured,
+    /// Measurements of forced algorithms: collective, algorithm, shm or net, free or shared (cores),
+    /// ranks, bytes, microseconds. `kwlab check` writes them from the file of a measured machine
+    measured: PathBuf,
 }
 
 /// Runs it with these arguments, the first of which is its name.
@@ -161,15 +145,6 @@ fn tell(what: What) -> Outcome<(String, ExitCode)> {
         What::Machine(of) => machines(&of)?,
         What::Forms(of) => return formed(&of),
         What::Check(check) => checked(&check)?,
-        What::Choices(of) => choice_table(&rows_of_a_host()?, &of.read()?),
-        What::Regret(of) => regret_table(&choices::regret(&rows_of_a_host()?, &of.read()?)),
-        What::Consistency(of) => {
-            let (table, models) = (rows_of_a_host()?, of.read()?);
-            let found = choices::inconsistencies(&table, &models);
-            let judged = extent(choices::judged(&table, &models));
-            let status = ExitCode::from(u8::from(!found.is_empty()));
-            return Ok((better_table(&found) + &judged, status));
-        }
     };
     Ok((out, ExitCode::SUCCESS))
 }
@@ -284,7 +259,10 @@ fn formed(of: &Formed) -> Outcome<(String, ExitCode)> {
 
 /// Errors of the simulator.
 fn checked(of: &Checked) -> Outcome<String> {
-    let (table, measured) = (Table::default(), of.of.read()?);
+    let file = of.measured.as_path();
+    let text = std::fs::read_to_string(file).map_err(|e| named(file, &e))?;
+    let measured = check::Measured::parse(&text).map_err(|e| named(file, &e))?;
+    let table = Table::default();
     let all = match of.described.as_slice() {
         [] => Machine::all(),
         files => files
@@ -328,16 +306,6 @@ fn named(file: &Path, wrong: &dyn std::error::Error) -> String {
     format!("{}: {wrong}", file.display())
 }
 
-impl Measured {
-    fn read(&self) -> Outcome<Measurements> {
-        let Some(file) = self.measured.as_deref() else {
-            return Ok(Measurements::default());
-        };
-        let text = std::fs::read_to_string(file).map_err(|e| named(file, &e))?;
-        Ok(Measurements::parse(&text).map_err(|e| named(file, &e))?)
-    }
-}
-
 fn man() -> Outcome<String> {
     let mut text = Vec::new();
     clap_mangen::Man::new(Options::command())
@@ -351,103 +319,4 @@ fn rows_in_force() -> Outcome<Table> {
     let front = kw_sys::environment::variable("KW_COLL").unwrap_or_default();
     let read = |file: &str| std::fs::read_to_string(file);
     Ok(Table::with_files(&front, read).map_err(|e| format!("KW_COLL: {e}"))?)
-}
-
-/// Selection table for ranks on one host, as in the measurements.
-fn rows_of_a_host() -> Outcome<Table> {
-    Ok(rows_in_force()?.priced(Prices::start().on_one_host()))
-}
-
-fn regret_table(all: &[choices::Regret]) -> String {
-    let row = |r: &choices::Regret| {
-        let (worst, ranks, bytes) = r.worst;
-        let words = [
-            r.coll,
-            if r.place.0 { "net" } else { "shm" },
-            if r.place.1 { "shared" } else { "free" },
-            &r.judged.to_string(),
-            &format!("{:.3}", r.mean),
-            &format!("{worst:.2} ({ranks} ranks, {bytes} bytes)"),
-        ];
-        words.map(str::to_string).to_vec()
-    };
-    let head = vec!["Collective", "Path", "Load", "Judged", "Mean", "Worst"];
-    let judged: usize = all.iter().map(|r| r.judged).sum();
-    let logs: f64 = all.iter().map(|r| r.judged as f64 * r.mean.ln()).sum();
-    let rows = all.iter().map(row).collect();
-    let mean = (logs / judged.max(1) as f64).exp();
-    Listing { head, rows }.text() + &format!("All {judged}: {mean:.4}\n")
-}
-
-fn place(c: &choices::Choice) -> [String; 5] {
-    let path = if c.place.network { "net" } else { "shm" };
-    let load = if c.place.shared { "shared" } else { "free" };
-    let procs = c.place.procs.to_string();
-    let words = [c.coll, path, load, &procs, &c.bytes.to_string()];
-    words.map(str::to_string)
-}
-
-fn choice_table(rows: &Table, models: &Measurements) -> String {
-    let row = |c: &choices::Choice| {
-        let mut cells = place(c).to_vec();
-        cells.push(predicted(c));
-        cells.push(c.chosen.clone());
-        cells
-    };
-    let rows: Vec<_> = choices::choices(rows, models).iter().map(row).collect();
-    let head = vec![
-        "Collective",
-        "Path",
-        "Load",
-        "Ranks",
-        "Bytes",
-        "us",
-        "Algorithm",
-    ];
-    Listing { head, rows }.text()
-}
-
-/// The predicted time of a choice in microseconds.
-fn predicted(choice: &choices::Choice) -> String {
-    choice.predicted.map_or("-".into(), |t| format!("{t:.2}"))
-}
-
-/// Number of choices that were evaluated.
-fn extent((judged, left): (usize, Vec<(String, usize)>)) -> String {
-    if left.is_empty() {
-        return format!("All {judged} choices were judged.\n");
-    }
-    let listed: Vec<String> = left.iter().map(|(what, n)| format!("{what} {n}")).collect();
-    let sum: usize = left.iter().map(|n| n.1).sum();
-    format!(
-        "{judged} choices were judged; {sum} were not, because the algorithm chosen there was not measured (kwlab tune measures): {}.\n",
-        listed.join(", ")
-    )
-}
-
-fn better_table(found: &[choices::Better]) -> String {
-    if found.is_empty() {
-        return "No substitute is quicker by more than a tenth.\n".into();
-    }
-    let row = |b: &choices::Better| {
-        let mut cells = place(&b.choice).to_vec();
-        cells.push(b.choice.chosen.clone());
-        cells.push(predicted(&b.choice));
-        cells.push(format!("{:.2}", b.predicted));
-        cells.push(b.instead.clone());
-        cells
-    };
-    let rows: Vec<_> = found.iter().map(row).collect();
-    let head = vec![
-        "Collective",
-        "Path",
-        "Load",
-        "Ranks",
-        "Bytes",
-        "Chosen",
-        "us",
-        "us",
-        "Quicker",
-    ];
-    Listing { head, rows }.text()
 }

@@ -1,80 +1,38 @@
 """The other commands: `tune`, `attack`, `status`, `peers`."""
 
-import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from .. import attack, facts, libraries, trust, tune
+from .. import attack, facts, libraries, regret, trust, tune
 from .. import plan as plans
 from ..runner import SETTLED, Runner
-from ..store import Store
-from .common import DATA, DIST, PEERS, Data, Dist, Peers, Seconds, app, console, existing, peers_app
-from .measure import carry_out
+from .common import DATA, DIST, PEERS, Data, Dist, Peers, app, console, existing, peers_app
 
 
 @app.command("tune")
 def tune_table(
     data: Data = DATA,
-    dist: Dist = DIST,
-    ops: Annotated[str, typer.Option(help="Collectives, comma separated.")] = ",".join(tune.OPS),
-    ranks: Annotated[str, typer.Option(help="Process counts.")] = "2,4,8,16",
-    network: Annotated[str, typer.Option(help="shm, tcp or both.")] = "shm,tcp",
-    sizes: Annotated[str, typer.Option(help="Bytes, multiples of 8.")] = ",".join(
-        map(str, tune.SIZES)
-    ),
-    rounds: Annotated[int, typer.Option(min=1)] = 2,
-    ms: Annotated[int, typer.Option(min=1, help="Milliseconds per cell of a run.")] = 20,
-    limit: Annotated[float, typer.Option(min=1, help="Seconds a run may take.")] = 60,
-    seconds: Seconds = math.inf,
-    again: Annotated[
-        bool, typer.Option("--again", help="Repeat measurements that already exist.")
-    ] = False,
-    out: Annotated[
-        Path, typer.Option(help="Directory for rows.txt and measured.tsv.")
-    ] = libraries.MADE / "lab",
-    keep_models: Annotated[
-        bool, typer.Option("--keep-models", help="Use the fitted models as the library's own.")
-    ] = False,
+    out: Annotated[Path, typer.Option(help="File for the rows (KW_COLL=@FILE).")] = libraries.MADE
+    / "lab/rows.txt",
 ):
-    """Measures every collective algorithm of Kittiwake, fits the model, and writes rows of the
-    selection table."""
-    listed = lambda text, kind=str: [kind(word) for word in text.split(",")]
-    for option, words, among in (
-        ("--ops", listed(ops), tune.OPS),
-        ("--network", listed(network), ("shm", "tcp")),
-    ):
-        for word in words:
-            plans.known("tune", option, word, among)
-    plan = tune.plan(
-        dist,
-        listed(ops),
-        listed(ranks, int),
-        listed(network),
-        listed(sizes, int),
-        rounds,
-        ms,
-        limit,
-    )
-    runner = Runner(
-        plan,
-        Store(data),
-        [lib for lib in libraries.known(dist, PEERS) if lib.name == libraries.OURS],
-    )
-    if again:
-        runner.store.forget(plan.name, runner.machine, runner.cells)
-    if runner.left():
-        carry_out(runner, data, seconds)
-    found = tune.results(trust.settled(runner.store.measurements(plan.name)), runner.machine, plan)
-    for line in tune.write(
-        found,
-        out,
-        f"kwlab tune --ops {ops} --ranks {ranks} --network {network} --ms {ms} --rounds {rounds}",
-        keep_models,
-    ):
-        print(line)
+    """Writes rows of the selection table: the fastest algorithm of every collective at every size,
+    from what `kwlab run regret` has measured on this machine."""
+    store, here = existing(data), facts.machine()
+    number = next((number for number, known in store.facts().items() if known == here), None)
+    found = trust.settled(store.measurements("regret"))
+    found = found[
+        (found.machine == number) & (found.metric == "us") & (found.network.isin(["shm", "tcp"]))
+    ]
+    found = tune.by_place(found[regret.is_forced(found)].itertuples(), here["cores"])
+    if not found:
+        raise plans.PlanError(f"{data}: nothing to tune by; `kwlab run regret` measures it")
+    lines = tune.table_rows(found)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("".join(f"{line}\n" for line in lines))
+    print("\n".join(lines))
 
 
 @app.command("attack")

@@ -150,9 +150,9 @@ use Source::{
 };
 
 // Starting values, and the multiples of figures, are fitted to measurements on a virtual machine
-// with two cores (`crates/sim/src/measured.tsv`, 2 ranks, a core each) unless something else is
-// stated; `kwsim check` shows how well. `recv` and `write` are those of two cores that share a
-// cache in some minutes and not in others (docs/decisions.md#prices-on-cores-that-share-no-cache).
+// with two cores (2 ranks, a core each) unless something else is stated; `kwlab check` shows how
+// well on a measured machine. `recv` and `write` are those of two cores that share a cache in some
+// minutes and not in others (docs/decisions.md#prices-on-cores-that-share-no-cache).
 prices! {
     call = "call", Start(60.0), "Overhead of a collective call, without its steps.";
     step = "step", Start(5.0), "Overhead of one step.";

@@ -1,23 +1,93 @@
-//! The simulator against measurements: the machine that we do have, simulated and measured
-//! ([`Measurements`], fitted curves of calls in a loop).
+//! The simulator against measurements of a machine: calls in a loop, each with an algorithm that was
+//! forced. `kwlab check FILE` writes them.
 
 use super::Machine;
 use super::calls::Case;
 use super::run::Stuck;
-use crate::model::{Conditions, Measured, Measurements};
 use kw_coll::algorithms::ALL;
+use kw_coll::table::COLLS;
 use kw_coll::{Coll, Table};
 
-/// Bytes at which both are compared.
-const SIZES: [u64; 6] = [8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
 /// Consecutive calls, as measurements make them.
 const TIMES: u32 = 4;
+
+/// Where a call was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Over a network path.
+    pub network: bool,
+    /// More ranks than cores.
+    pub shared: bool,
+    /// Processes.
+    pub procs: u32,
+}
+
+/// One algorithm, measured at one size.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// Place.
+    pub place: Place,
+    /// The collective.
+    pub coll: Coll,
+    /// The algorithm and its parameter, as in the selection table.
+    pub algorithm: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Microseconds.
+    pub time: f64,
+}
+
+/// Why measurements cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "line {line}: '{row}' is not: collective, algorithm, shm or net, free or shared, ranks, bytes, microseconds"
+)]
+pub struct BadRow {
+    line: usize,
+    row: String,
+}
+
+impl Measured {
+    /// Reads rows of seven words; an error names the line.
+    pub fn parse(text: &str) -> Result<Vec<Measured>, BadRow> {
+        let lines = text.lines().enumerate();
+        let content = lines.filter(|(_, l)| !l.starts_with('#') && !l.trim().is_empty());
+        let bad = |(i, l): (usize, &str)| BadRow {
+            line: i + 1,
+            row: l.into(),
+        };
+        content
+            .map(|row| Measured::row(row.1).ok_or_else(|| bad(row)))
+            .collect()
+    }
+
+    fn row(line: &str) -> Option<Measured> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let &[coll, algorithm, path, load, procs, bytes, time] = words.as_slice() else {
+            return None;
+        };
+        let one_of =
+            |word, [no, yes]: [&str; 2]| (word == no || word == yes).then_some(word == yes);
+        let time: f64 = time.parse().ok()?;
+        Some(Measured {
+            place: Place {
+                network: one_of(path, ["shm", "net"])?,
+                shared: one_of(load, ["free", "shared"])?,
+                procs: procs.parse().ok()?,
+            },
+            coll: COLLS.iter().find(|c| c.1 == coll)?.0,
+            algorithm: algorithm.to_string(),
+            bytes: bytes.parse().ok()?,
+            time: Some(time).filter(|t| t.is_finite() && *t > 0.0)?,
+        })
+    }
+}
 
 /// One algorithm at one size.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// Place.
-    pub place: Conditions,
+    pub place: Place,
     /// The collective.
     pub coll: Coll,
     /// The algorithm and its number.
@@ -65,40 +135,18 @@ pub fn off<'a>(points: impl Iterator<Item = &'a Point>) -> Off {
 /// Every measured algorithm, simulated; `shm` and `net` are the machine's two descriptions.
 pub fn points(
     [shm, net]: [&Machine; 2],
-    measured: &Measurements,
+    measured: &[Measured],
     table: &Table,
 ) -> Result<Vec<Point>, Stuck> {
     let mut all = Vec::new();
-    for row in measured.rows() {
-        let machine = if row.network { net } else { shm };
-        let sizes = if row.coll == Coll::Barrier {
-            &SIZES[..1]
-        } else {
-            &SIZES[..]
-        };
-        for &bytes in sizes {
-            all.extend(point(row, machine, measured, bytes, table)?);
-        }
+    for row in measured {
+        let machine = if row.place.network { net } else { shm };
+        all.extend(point(row, machine, table)?);
     }
     Ok(all)
 }
 
-fn point(
-    row: &Measured,
-    machine: &Machine,
-    measured: &Measurements,
-    bytes: u64,
-    table: &Table,
-) -> Result<Option<Point>, Stuck> {
-    let place = Conditions {
-        network: row.network,
-        shared: row.shared,
-        procs: row.procs,
-    };
-    // Another piece of the same curve may hold here.
-    let Some((time, _)) = measured.time(row.coll, &row.algorithm, place, bytes) else {
-        return Ok(None);
-    };
+fn point(row: &Measured, machine: &Machine, table: &Table) -> Result<Option<Point>, Stuck> {
     let (word, number) = row
         .algorithm
         .split_once('/')
@@ -107,21 +155,19 @@ fn point(
     let (Some(algorithm), Ok(number)) = (algorithm, number.parse()) else {
         return Ok(None);
     };
-    if row.from > bytes || (time - row.cost.time(bytes)).abs() > 1e-9 || time <= 0.0 {
-        return Ok(None);
-    }
-    let case = Case::new(machine, row.coll, (row.procs, row.procs), bytes);
+    let ranks = row.place.procs;
+    let case = Case::new(machine, row.coll, (ranks, ranks), row.bytes);
     // A row that forced an algorithm which the call could not use measured another one.
     if !algorithm.need.met(&case.call_view(0, table)) {
         return Ok(None);
     }
     let outcome = case.run((algorithm, number), table, TIMES)?;
     Ok(outcome.map(|o| Point {
-        place,
+        place: row.place,
         coll: row.coll,
         algorithm: row.algorithm.clone(),
-        bytes,
-        measured: time,
+        bytes: row.bytes,
+        measured: row.time,
         simulated: o.time / 1000.0,
     }))
 }
@@ -150,13 +196,13 @@ pub fn chosen_by_simulation(points: &[Point]) -> Vec<f64> {
 
 /// A row of a table: the place, how many points, bias and factor.
 pub fn rows(points: &[Point]) -> Vec<Vec<String>> {
-    let mut groups: Vec<(Conditions, Coll)> = Vec::new();
+    let mut groups: Vec<(Place, Coll)> = Vec::new();
     for p in points {
         if !groups.contains(&(p.place, p.coll)) {
             groups.push((p.place, p.coll));
         }
     }
-    let row = |&(place, coll): &(Conditions, Coll)| {
+    let row = |&(place, coll): &(Place, Coll)| {
         let o = off(points.iter().filter(|p| (p.place, p.coll) == (place, coll)));
         vec![
             coll.name().to_string(),
@@ -204,4 +250,37 @@ pub fn sentences(points: &[Point]) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_are_simulated_where_the_algorithm_can_run() {
+        let text = "# machine\nbcast\tbinomial\tshm\tfree\t2\t8\t1.5\nbarrier tree/8 net shared 4 0 30\n\
+            bcast no_such shm free 2 8 1\n";
+        let all = Machine::all();
+        let measured = Measured::parse(text).unwrap();
+        let points = points([&all[0], &all[1]], &measured, &Table::default()).unwrap();
+        let of = |p: &Point| (p.coll, p.place.network, p.bytes, p.measured);
+        let expected = [(Coll::Bcast, false, 8, 1.5), (Coll::Barrier, true, 0, 30.0)];
+        assert_eq!(points.iter().map(of).collect::<Vec<_>>(), expected);
+        assert!(points.iter().all(|p| p.simulated > 0.0));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for row in [
+            "bcast tree shm free 2 8",
+            "bcast tree tcp free 2 8 1",
+            "bcast tree shm free 2 8 -1",
+        ] {
+            let bad = Measured::parse(&format!("# x\n{row}\n")).unwrap_err();
+            assert!(
+                bad.to_string()
+                    .starts_with(&format!("line 2: '{row}' is not: "))
+            );
+        }
+    }
 }
