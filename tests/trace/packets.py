@@ -63,12 +63,16 @@ class Sequence:
             a = one(data)
             name = a[10].decode() if 10 in a else self.names[3, a[1]]
             (kind,) = set(a) - {1, 10}
-            found[name] = {
+            value = {
                 3: lambda v: v,
                 4: signed,
                 6: lambda v: v.decode(),
                 17: lambda v: self.names[29, v],
             }[kind](a[kind])
+            if name == "member":  # of a group: there are several
+                found.setdefault(name, []).append(value)
+            else:
+                found[name] = value
         return found
 
 

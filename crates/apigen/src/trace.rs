@@ -25,6 +25,9 @@ pub(crate) fn act(f: &Function, words: &Words) -> String {
     if let Some(p) = find(&|p| p.kind == "COMMUNICATOR") {
         fields.push(format!("comm: _{}", p.name));
     }
+    if let Some(p) = find(&|p| p.kind == "WINDOW") {
+        fields.push(format!("win: _{}", p.name));
+    }
     for name in ["dest", "source", "root"] {
         if find(&|p| p.name == name && p.base_type() == "int").is_some() {
             fields.push(format!("{name}: _{name} as i32"));
@@ -32,6 +35,9 @@ pub(crate) fn act(f: &Function, words: &Words) -> String {
     }
     if let Some(target) = target(f) {
         fields.push(format!("dest: _{} as i32", target.name));
+    }
+    if let Some(p) = find(&|p| p.kind == "LOCK_TYPE") {
+        fields.push(format!("tag: _{} as i32", p.name));
     }
     let tags = f.fixed_params().filter(plain).filter(|p| p.kind == "TAG");
     for (p, name) in tags.zip(["tag", "recvtag"]) {
@@ -64,10 +70,15 @@ pub(crate) fn act(f: &Function, words: &Words) -> String {
     }
 }
 
+/// Whether a call is on a window that exists.
+fn is_on_window(f: &Function) -> bool {
+    let is_it = |p: &Param| p.kind == "WINDOW" && p.direction == Direction::In && p.depth() == 0;
+    f.fixed_params().any(is_it)
+}
+
 /// The rank of a window whose memory a call accesses, locks or completes.
 fn target(f: &Function) -> Option<&Param> {
-    let of_window = f.fixed_params().any(|p| p.kind == "WINDOW") && !f.name.contains("_query");
-    match of_window {
+    match is_on_window(f) && !f.name.contains("_query") {
         true => f.fixed_params().find(|p| p.kind == "RANK_NNI"),
         false => None,
     }
@@ -82,8 +93,11 @@ fn word(f: &Function, name: &str) -> String {
     }
 }
 
-/// Whether all members of the communicator call it, each the same number of times.
+/// Whether all members of the communicator or the window call it, each the same number of times.
 fn is_collective(f: &Function, words: &Words) -> bool {
+    if matches!(base(f), "MPI_Win_fence" | "MPI_Win_free") {
+        return true;
+    }
     let summary = words.summaries.get(base(f));
     let persistent = base(f).ends_with("_init");
     let of_all = base(f) != "MPI_Comm_create_group";
@@ -120,14 +134,19 @@ fn what(f: &Function) -> &'static str {
         "MPI_Comm_set_name" => "NamesComm",
         "MPI_Init" | "MPI_Init_thread" => "Begins",
         "MPI_Finalize" => "Ends",
-        _ if target(f).is_some() => "Window",
-        _ if makes_comm(f).is_some() => "MakesComm",
+        "MPI_Win_start" | "MPI_Win_post" => "WindowGroup",
+        "MPI_Win_free" => "FreesWindow",
+        "MPI_Win_set_name" => "NamesWindow",
+        _ if is_on_window(f) => "Window",
+        _ if makes(f, "WINDOW").is_some() => "MakesWindow",
+        _ if makes(f, "COMMUNICATOR").is_some() => "MakesComm",
         _ => "Plain",
     }
 }
 
-fn makes_comm(f: &Function) -> Option<&Param> {
-    let made = |p: &&Param| p.kind == "COMMUNICATOR" && p.direction == Direction::Out;
+/// The parameter with the address for a new communicator or window.
+fn makes<'a>(f: &'a Function, kind: &str) -> Option<&'a Param> {
+    let made = |p: &&Param| p.kind == kind && p.direction == Direction::Out;
     f.fixed_params().find(made).filter(|p| p.depth() == 1)
 }
 
@@ -152,7 +171,12 @@ fn pointers<'a>(f: &'a Function, what: &str) -> Vec<&'a str> {
         "Imrecv" => vec!["message", "request"],
         "FreesComm" => vec!["comm"],
         "CopiesComm" => vec!["newcomm"],
-        "MakesComm" => makes_comm(f).map(|p| p.name.as_str()).into_iter().collect(),
+        "FreesWindow" => vec!["win"],
+        "WindowGroup" => vec!["group"],
+        "MakesComm" | "MakesWindow" => {
+            let made = makes(f, "COMMUNICATOR").or_else(|| makes(f, "WINDOW"));
+            made.map(|p| p.name.as_str()).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -225,15 +249,41 @@ mod tests {
             ),
             (
                 "MPI_Rput_c",
-                "Act { what: What::Window, dest: _target_rank as i32, ..Act::PLAIN }",
+                "Act { what: What::Window, win: _win, dest: _target_rank as i32, ..Act::PLAIN }",
                 "",
             ),
             (
                 "MPI_Win_lock",
-                "Act { what: What::Window, dest: _rank as i32, ..Act::PLAIN }",
+                "Act { what: What::Window, win: _win, dest: _rank as i32, tag: _lock_type as i32, \
+                 ..Act::PLAIN }",
                 "",
             ),
-            ("MPI_Win_shared_query", "Act::PLAIN", ""),
+            (
+                "MPI_Win_shared_query",
+                "Act { what: What::Window, win: _win, ..Act::PLAIN }",
+                "",
+            ),
+            (
+                "MPI_Win_fence",
+                "Act { what: What::Window, collective: true, win: _win, ..Act::PLAIN }",
+                "",
+            ),
+            (
+                "MPI_Win_start",
+                "Act { what: What::WindowGroup, win: _win, words: [_group, 0, 0, 0, 0], ..Act::PLAIN }",
+                "",
+            ),
+            (
+                "MPI_Win_create_c",
+                "Act { what: What::MakesWindow, collective: true, comm: _comm, \
+                 words: [_win, 0, 0, 0, 0], ..Act::PLAIN }",
+                "",
+            ),
+            (
+                "MPI_Win_free",
+                "Act { what: What::FreesWindow, collective: true, words: [_win, 0, 0, 0, 0], ..Act::PLAIN }",
+                "",
+            ),
             ("MPI_Wtime", "Act::PLAIN", ""),
         ] {
             let f = api.function(name).unwrap();

@@ -160,8 +160,8 @@ impl Tracer {
         let a = act();
         match a.what {
             What::Plain if a.collective => self.collective(a.comm, a.root, what),
-            What::Plain => self.plain(a.comm, NOBODY, what),
-            What::Window => self.plain(0, a.dest as u32, what | u64::from(TARGET) << 24),
+            What::Plain => self.plain(a.comm, what),
+            What::Window => self.window(&a, what),
             What::Send => self.send(a.comm, a.dest, a.tag, what),
             // if no receive is posted, a receive has its message in its own record
             What::Recv if !receives::any() => {
@@ -185,13 +185,42 @@ impl Tracer {
     }
 
     #[inline(never)]
-    fn plain(&mut self, comm: usize, peer: u32, what: u64) {
+    fn plain(&mut self, comm: usize, what: u64) {
         let comm = self.see(comm);
         let number = comm.map_or(0, |c| c.number);
         let tag = two(NOBODY, number);
         let what = what | self.thread;
-        self.ring.open(what, two(peer, NOBODY), tag, NONE, 0);
+        self.ring.open(what, two(NOBODY, NOBODY), tag, NONE, 0);
         self.comm = comm;
+    }
+
+    /// The window of a handle, if it is known.
+    #[inline(always)]
+    fn see_window(&mut self, win: usize) -> Option<&'static Comm> {
+        self.seen.find(comms::of_window(self.abi.handle(win)))
+    }
+
+    /// A call on a window.
+    #[inline(never)]
+    fn window(&mut self, act: &Act, mut what: u64) {
+        let (mut peer, mut number, mut n) = (act.dest, 0, NONE);
+        self.comm = self.see_window(act.win);
+        self.slow = false;
+        if let Some(win) = self.comm.filter(|w| w.number != 0) {
+            number = win.number;
+            peer = win.world_of(self.abi, act.dest);
+            if act.collective {
+                n = win.next_collective();
+                what |= u64::from(COLLECTIVE) << 24;
+            }
+        }
+        if peer != ABSENT {
+            what |= u64::from(TARGET) << 24;
+        }
+        let what = what | self.thread;
+        let (ranks, tag) = (two(peer as u32, NOBODY), two(NOBODY, number));
+        let lock = self.abi.lock(act.tag);
+        self.ring.open(what, ranks, tag, n, two(0, lock as u32));
     }
 
     #[inline(never)]

@@ -2,7 +2,7 @@
 //! provided by its launcher, which the launcher drains at any time, however the rank ends.
 //!
 //! ```text
-//! header (4096 bytes): words, see the constants     communicators: number on all members, length of the name, name
+//! header (4096 bytes): words, see the constants     communicators and windows: number on all members, length of the name, name
 //! rings, one for each thread (of the sheet of the same number, `crate::profile`): words; records
 //! record (64 bytes): 8 words, see [`Record`]
 //! ```
@@ -12,9 +12,9 @@
 
 /// Process number of the recorder.
 pub const PID: usize = 0;
-/// Number of communicators described so far; the first has number 1.
+/// Number of communicators and windows described so far; the first has number 1.
 pub const COMMS_USED: usize = 8;
-/// Number of times that a communicator was given a name.
+/// Number of times that one of them was given a name.
 pub const COMMS_NAMED: usize = 16;
 /// Number of rings used so far.
 pub const RINGS_USED: usize = 24;
@@ -22,7 +22,7 @@ pub const RINGS_USED: usize = 24;
 pub const COMMS_AT: usize = 4096;
 /// Bytes of one.
 pub const COMM: usize = 128;
-/// Most communicators; later ones are not described.
+/// Most communicators and windows; later ones are not described.
 pub const COMMS: usize = 4095;
 /// Offset of the name in a communicator.
 pub const NAME_AT: usize = 16;
@@ -53,6 +53,10 @@ pub const SIZE: usize = (RINGS_AT + RINGS * RING).next_multiple_of(crate::profil
 pub const ABSENT: i32 = i32::MIN;
 /// A receive that takes any source, or any tag.
 pub const ANY: i32 = -1;
+/// `level` of a call that locks memory of a window exclusively.
+pub const EXCLUSIVE: i32 = 1;
+/// `level` of a call that shares that lock.
+pub const SHARES: i32 = 2;
 /// Value of an unknown number.
 pub const NONE: u64 = u64::MAX;
 
@@ -78,6 +82,8 @@ pub enum Kind {
     Neighbor,
     /// Sums of file access: see [`Record::sums`].
     Files,
+    /// `peer` is in the group that the preceding call on a window names.
+    Member,
 }
 
 impl Kind {
@@ -93,6 +99,7 @@ impl Kind {
             Kind::Sums => 7,
             Kind::Neighbor => 8,
             Kind::Files => 9,
+            Kind::Member => 10,
         }
     }
 
@@ -100,7 +107,7 @@ impl Kind {
     pub fn of(number: u8) -> Option<Kind> {
         use Kind::*;
         let all = [
-            Call, Sent, Received, Phase, Offered, Awaited, Sums, Neighbor, Files,
+            Call, Sent, Received, Phase, Offered, Awaited, Sums, Neighbor, Files, Member,
         ];
         all.into_iter().find(|k| k.number() == number)
     }
@@ -119,7 +126,8 @@ pub const TAKES: u8 = 8;
 pub const SEES: u8 = 16;
 /// Bit of a record's flags: the calling process is number `level` of the communicator.
 pub const PLACED: u8 = 32;
-/// Bit of a record's flags: `peer` is the target of a call on a window, as its rank there.
+/// Bit of a record's flags: `peer` is the target of a call on a window; its rank there if the window is
+/// not known (`comm` is 0).
 pub const TARGET: u8 = 128;
 /// Bit of a record's flags: `begin` is in nanoseconds of the machine's clock instead of ticks.
 pub const NANOSECONDS: u8 = 64;
@@ -157,7 +165,7 @@ pub struct Record {
     pub source: i32,
     /// Tag.
     pub tag: i32,
-    /// Number of the communicator, or 0.
+    /// Number of the communicator or the window, or 0.
     pub comm: u32,
     /// Bytes.
     pub bytes: u64,
@@ -165,7 +173,7 @@ pub struct Record {
     pub n: u64,
     /// Number of requests of the call.
     pub requests: u32,
-    /// For a phase: its level.
+    /// For a phase: its level; for MPI_Win_lock: [`EXCLUSIVE`] or [`SHARES`].
     pub level: i32,
 }
 
@@ -290,7 +298,7 @@ pub struct Thread {
     pub tid: u32,
 }
 
-/// A communicator that was not reported before, or has got a name.
+/// A communicator or a window that was not reported before, or has got a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comm {
     /// Its number in records.
@@ -342,12 +350,12 @@ impl Batch {
         count == 0 && !self.over
     }
 
-    /// End of a part of the records that begins at `from` and has this many; a call and its sent
-    /// messages stay together.
+    /// End of a part of the records that begins at `from` and has this many; a call stays together
+    /// with its sent messages and the group that it names.
     pub fn piece(&self, from: usize, records: usize) -> usize {
         let all = self.records.len();
         let behind = self.records.get(from + records..).unwrap_or_default();
-        let goes_on = |r: &Record| Kind::of(r.kind) == Some(Kind::Sent);
+        let goes_on = |r: &Record| matches!(Kind::of(r.kind), Some(Kind::Sent | Kind::Member));
         let next = behind.iter().position(|r| !goes_on(r));
         next.map_or(all, |n| from + records + n)
     }

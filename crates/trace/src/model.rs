@@ -118,13 +118,14 @@ pub struct Args {
     pub tag: Option<i32>,
     /// Root in MPI_COMM_WORLD.
     pub root: Option<i32>,
-    /// Rank of a window whose memory is accessed, locked or completed.
+    /// Rank whose memory is accessed, locked or completed: in MPI_COMM_WORLD, or in a window that the
+    /// trace does not name (`comm_id`).
     pub target: Option<i32>,
-    /// The communicator's name.
+    /// The name of the communicator or the window.
     pub comm: Name,
     /// A number that is the same on all its members.
     pub comm_id: Option<u64>,
-    /// Number of this collective in that communicator.
+    /// Number of this collective in that communicator or window.
     pub coll: Option<u64>,
     /// Bytes.
     pub bytes: Option<u64>,
@@ -134,7 +135,7 @@ pub struct Args {
     pub requests: Option<u64>,
     /// The operation.
     pub op: Name,
-    /// The mode of a send.
+    /// The mode of a send; `shared` or `exclusive` for MPI_Win_lock.
     pub mode: Name,
     /// When the receive of a received message was posted.
     pub posted: Option<u64>,
@@ -146,6 +147,8 @@ pub struct Args {
     pub lost: Option<u64>,
     /// At the end of a recording.
     pub clock_error: Option<u64>,
+    /// Ranks of the group of MPI_Win_start or MPI_Win_post, in MPI_COMM_WORLD.
+    pub group: Vec<i32>,
     /// Arguments without a field above.
     pub others: Vec<(Name, Name)>,
 }

@@ -35,16 +35,19 @@ pub struct Call<'a> {
     pub dest: Option<i64>,
     pub source: Option<i64>,
     pub root: Option<i64>,
-    /// Whose memory it accesses, locks or completes: a rank of the window, plus the same number.
+    /// Whose memory it accesses, locks or completes; a rank of the window, plus the same number, if
+    /// there is no `comm`.
     pub target: Option<i64>,
     pub tag: Option<i64>,
+    /// The communicator or the window.
     pub comm: Option<Comm>,
     pub bytes: Option<u64>,
-    /// Number of the collective in the communicator.
+    /// Number of the collective in the communicator or the window.
     pub coll: Option<u64>,
     /// The caller's number in the communicator.
     pub place: Option<i64>,
     pub requests: Option<u64>,
+    /// Of a send or a lock.
     pub mode: Option<Text>,
     /// Place in the program.
     pub at: Option<Text>,
@@ -52,6 +55,8 @@ pub struct Call<'a> {
     pub saw: Option<(i64, i64)>,
     /// Messages that it sends.
     pub flows: &'a [u64],
+    /// The group that it names.
+    pub group: &'a [i64],
 }
 
 impl Call<'_> {
@@ -75,11 +80,12 @@ impl Call<'_> {
             at: None,
             saw: None,
             flows: &[],
+            group: &[],
         }
     }
 }
 
-/// A communicator: its name, and its number, the same on all members.
+/// A communicator or a window: its name, and its number, the same on all members.
 #[derive(Clone, Copy, Debug)]
 pub struct Comm {
     /// Its name.
@@ -223,6 +229,9 @@ impl Event<'_> {
         self.uint(texts::REQUESTS, call.requests);
         self.text(texts::MODE, call.mode);
         self.text(texts::AT, call.at);
+        for rank in call.group {
+            self.int(texts::MEMBER, Some(*rank));
+        }
         for flow in call.flows {
             fixed(self.body, 47, *flow);
         }

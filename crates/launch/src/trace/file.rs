@@ -82,6 +82,8 @@ pub struct TraceFile {
     functions: Vec<Option<Function>>,
     /// Messages of the current call.
     flows: Vec<u64>,
+    /// The group that it names.
+    group: Vec<i64>,
 }
 
 impl TraceFile {
@@ -100,6 +102,7 @@ impl TraceFile {
             ranks: HashMap::new(),
             functions: Vec::new(),
             flows: Vec::new(),
+            group: Vec::new(),
         })
     }
 
@@ -132,11 +135,15 @@ impl TraceFile {
         let mut records = batch.records[part].iter().peekable();
         while let Some(r) = records.next() {
             self.flows.clear();
+            self.group.clear();
             while let Some(sent) = records.next_if(|r| Kind::of(r.kind) == Some(Kind::Sent)) {
                 let flow = tell.known.flow(sent, rank as i32, sent.peer);
                 self.flows.extend(flow);
             }
-            tell.record(r, &mut self.flows);
+            while let Some(member) = records.next_if(|r| Kind::of(r.kind) == Some(Kind::Member)) {
+                self.group.extend(tell.world(member.peer));
+            }
+            tell.record(r, &mut self.flows, &self.group);
         }
         if batch.over && last {
             let now = (tell.ours)(batch.now);
@@ -310,10 +317,10 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         (self.rank - self.first) as i32
     }
 
-    fn record(&mut self, r: &Record, flows: &mut Vec<u64>) {
+    fn record(&mut self, r: &Record, flows: &mut Vec<u64>, group: &[i64]) {
         let thread = r.thread.into();
         match Kind::of(r.kind) {
-            Some(Kind::Call) => self.call(r, flows),
+            Some(Kind::Call) => self.call(r, flows, group),
             Some(Kind::Received) => {
                 self.known.received += number(r.bytes).unwrap_or(0);
                 let received = Received {
@@ -336,7 +343,7 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             Some(Kind::Sums) => self.sums(r),
             Some(Kind::Files) => self.tell(r.begin, COUNTERS.len(), &FILE_COUNTERS, r.sums()),
             Some(Kind::Neighbor) => self.neighbor(r),
-            Some(Kind::Sent) | None => {}
+            Some(Kind::Sent | Kind::Member) | None => {}
         }
     }
 
@@ -398,7 +405,18 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
         new
     }
 
-    fn call(&mut self, r: &Record, flows: &mut Vec<u64>) {
+    /// Kind of a lock.
+    fn lock(&mut self, r: &Record) -> Option<Text> {
+        let kind = match r.level {
+            _ if r.flags & TARGET == 0 => return None,
+            EXCLUSIVE => "exclusive",
+            SHARES => "shared",
+            _ => return None,
+        };
+        Some(self.writer.text(kind))
+    }
+
+    fn call(&mut self, r: &Record, flows: &mut Vec<u64>, group: &[i64]) {
         let Function { name, mode } = self.function(r.function);
         let has = |bit: u8| r.flags & bit != 0;
         let ended = !has(UNDER_WAY);
@@ -422,13 +440,14 @@ impl<F: Fn(u64) -> u64> Tell<'_, F> {
             coll: number(r.n).filter(|_| has(COLLECTIVE)),
             place: has(PLACED).then_some(r.level.into()),
             requests: (r.requests != 0 && !has(TAKES)).then(|| r.requests.into()),
-            mode,
+            mode: mode.or_else(|| self.lock(r)),
             at: self.known.site(r),
             saw: sees.then(|| {
                 let source = self.world(r.peer).unwrap_or(r.peer.into());
                 (source, r.level.into())
             }),
             flows: flows.as_slice(),
+            group,
             ..Call::new(name, begin)
         };
         let thread = r.thread.into();

@@ -25,6 +25,8 @@ pub(super) struct Abi {
     pub null: usize,
     /// MPI_THREAD_MULTIPLE.
     multiple: c_int,
+    /// MPI_LOCK_EXCLUSIVE, MPI_LOCK_SHARED.
+    locks: [c_int; 2],
     /// MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH.
     pub topologies: [c_int; 3],
     /// The bits of a word that hold a handle.
@@ -77,6 +79,7 @@ const STANDARD: Abi = Abi {
     this: 0x102,
     null: 0x100,
     multiple: 4096,
+    locks: [301, 302],
     topologies: [211, 212, 213],
     mask: usize::MAX,
 };
@@ -97,6 +100,7 @@ const MPICH: Abi = Abi {
     this: 0x4400_0001,
     null: 0x0400_0000,
     multiple: 3,
+    locks: [234, 235],
     topologies: [2, 1, 3],
     mask: u32::MAX as usize,
 };
@@ -118,6 +122,7 @@ const OPEN_MPI: Abi = Abi {
     this: 0,
     null: 0,
     multiple: 3,
+    locks: [1, 2],
     topologies: [1, 2, 3],
     mask: usize::MAX,
 };
@@ -182,6 +187,16 @@ impl Abi {
         match tag == self.any_tag {
             true => kw_start::trace::ANY,
             false => tag,
+        }
+    }
+
+    /// A type of lock of a window, as a record has it; 0 is none.
+    #[inline(always)]
+    pub fn lock(&self, lock: c_int) -> i32 {
+        match self.locks {
+            [exclusive, _] if lock == exclusive => kw_start::trace::EXCLUSIVE,
+            [_, shared] if lock == shared => kw_start::trace::SHARES,
+            _ => 0,
         }
     }
 

@@ -12,8 +12,15 @@ pub(crate) enum What {
     Named,
     /// Each member waits for those before it.
     Scan,
-    /// Nothing; `dest` is a rank of a window.
+    /// Nothing; `dest` is a rank of the window, `tag` the type of a lock.
     Window,
+    /// group
+    WindowGroup,
+    /// new window
+    MakesWindow,
+    /// window
+    FreesWindow,
+    NamesWindow,
     Send,
     /// status
     Recv,
@@ -60,10 +67,12 @@ pub(crate) enum What {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Act {
     pub what: What,
-    /// Whether all members of the communicator must call it, each the same number of times.
+    /// Whether all members of the communicator or the window must call it, each the same number of times.
     pub collective: bool,
     /// A handle, or 0.
     pub comm: usize,
+    /// A handle, or 0.
+    pub win: usize,
     pub dest: i32,
     pub source: i32,
     pub root: i32,
@@ -79,6 +88,7 @@ impl Act {
         what: What::Plain,
         collective: false,
         comm: 0,
+        win: 0,
         dest: ABSENT,
         source: ABSENT,
         root: ABSENT,

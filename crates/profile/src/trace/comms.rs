@@ -1,5 +1,5 @@
 //! Communicators: the properties of each are queried once, when it is created or first seen, and
-//! kept.
+//! kept. Windows, too: each has the members of the communicator that it was created with.
 //!
 //! The number that is the same on all members is derived from the members' ranks in MPI_COMM_WORLD
 //! and the number of communicators with the same members that this process has seen before:
@@ -17,12 +17,21 @@ use kw_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kw_base::sync::{Mutex, MutexGuard, OnceLock};
 use kw_start::trace::*;
 
-/// Number of freed communicators: a known handle may belong to a new communicator.
+/// Number of freed communicators and windows: a known handle may belong to a new one.
 static FREED: AtomicU64 = AtomicU64::new(1);
 /// Whether MPI_COMM_WORLD exists.
 static WORLD: AtomicBool = AtomicBool::new(false);
 
-/// A communicator. It is never freed, because there are no more than the launcher is told of.
+/// Bit of a window's key among handles: no handle has it.
+const WINDOW: usize = 1 << (usize::BITS - 1);
+
+/// The key of a window's handle, which differs from every communicator's.
+#[inline(always)]
+pub(super) fn of_window(handle: usize) -> usize {
+    handle | WINDOW
+}
+
+/// A communicator or a window. It is never freed, because there are no more than the launcher is told of.
 #[derive(Debug)]
 pub(super) struct Comm {
     /// Its number in records.
@@ -198,7 +207,33 @@ pub(super) fn made(memory: Memory, abi: &Abi, handle: usize) -> Option<&'static 
     // SAFETY: MPI has just created it, or has just accepted it.
     let found = unsafe { ask.members(abi, handle, world)? };
     let name = name(ask, handle);
-    Some(all().add(memory, handle, found, &name))
+    Some(all().add(memory, handle, found, |_| name))
+}
+
+/// Describes a window that was created with a communicator.
+#[cold]
+pub(super) fn made_window(memory: Memory, handle: usize, of: &Comm) {
+    if of.number == 0 {
+        return;
+    }
+    let found = CommInfo {
+        ranks: of.ranks.clone(),
+        place: of.place,
+        // differs from that of a communicator with the same members
+        members: mix(of.members ^ WINDOW as u64),
+        neighbors: Vec::new(),
+    };
+    let name = |id: u64| format!("window {:04x}", id & 0xffff).into_bytes();
+    all().add(memory, of_window(handle), found, name);
+}
+
+/// Ranks in MPI_COMM_WORLD of the members of a group.
+#[cold]
+pub(super) fn of_group(group: usize) -> Vec<i32> {
+    let world = all().world;
+    // SAFETY: MPI has just accepted the group.
+    let ranks = ask().and_then(|ask| unsafe { ask.in_world(group, world) });
+    ranks.unwrap_or_default()
 }
 
 /// Describes a copy of a communicator, which cannot be queried yet.
@@ -210,10 +245,10 @@ pub(super) fn copied(memory: Memory, abi: &Abi, handle: usize, of: &Comm) -> Opt
         members: of.members,
         neighbors: of.neighbors.clone(),
     };
-    (handle != abi.null).then(|| all().add(memory, handle, found, b""))
+    (handle != abi.null).then(|| all().add(memory, handle, found, |_| Vec::new()))
 }
 
-/// Notes that a communicator was freed.
+/// Notes that a communicator, or the window with this key, was freed.
 #[cold]
 pub(super) fn freed(handle: usize) {
     all().known.remove(&handle);
@@ -221,13 +256,13 @@ pub(super) fn freed(handle: usize) {
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Notes the name of a communicator.
+/// Notes the name of a communicator, or of the window with this key.
 #[cold]
-pub(super) fn named(memory: Memory, handle: usize) {
+pub(super) fn named(memory: Memory, key: usize) {
     let Some(ask) = ask() else { return };
-    let name = name(ask, handle);
+    let name = name(ask, key);
     let all = all();
-    if let Some(comm) = all.known.get(&handle) {
+    if let Some(comm) = all.known.get(&key) {
         write_name(memory, comm.number, &name);
         let named = memory.word(COMMS_NAMED);
         named.store(named.load(Ordering::Relaxed) + 1, Ordering::Release);
@@ -251,7 +286,7 @@ impl All {
         memory: Memory,
         handle: usize,
         found: CommInfo,
-        name: &[u8],
+        name: impl FnOnce(u64) -> Vec<u8>,
     ) -> &'static Comm {
         let members = found.members;
         let before = self.made.entry(members).or_default();
@@ -262,7 +297,7 @@ impl All {
             self.used += 1;
             number = self.used;
             memory.word(place(number)).store(id, Ordering::Relaxed);
-            write_name(memory, number, name);
+            write_name(memory, number, &name(id));
             // SYNC: the launcher reads descriptions up to here.
             memory
                 .word(COMMS_USED)
@@ -311,6 +346,7 @@ fn hash(ranks: &[i32]) -> u64 {
 }
 
 type Comm2 = unsafe extern "C-unwind" fn(usize, *mut usize) -> c_int;
+type Named = unsafe extern "C-unwind" fn(usize, *mut c_char, *mut c_int) -> c_int;
 type Int = unsafe extern "C-unwind" fn(usize, *mut c_int) -> c_int;
 
 /// Queries of a communicator, past all tools.
@@ -322,7 +358,8 @@ struct Ask {
     group_size: Int,
     group_free: unsafe extern "C-unwind" fn(*mut usize) -> c_int,
     translate: unsafe extern "C-unwind" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int,
-    name: unsafe extern "C-unwind" fn(usize, *mut c_char, *mut c_int) -> c_int,
+    name: Named,
+    window_name: Named,
 }
 
 fn ask() -> Option<&'static Ask> {
@@ -352,10 +389,8 @@ fn ask() -> Option<&'static Ask> {
                         *mut c_int,
                     ) -> c_int,
                 >(of(c"PMPI_Group_translate_ranks")?),
-                name: std::mem::transmute::<
-                    usize,
-                    unsafe extern "C-unwind" fn(usize, *mut c_char, *mut c_int) -> c_int,
-                >(of(c"PMPI_Comm_get_name")?),
+                name: std::mem::transmute::<usize, Named>(of(c"PMPI_Comm_get_name")?),
+                window_name: std::mem::transmute::<usize, Named>(of(c"PMPI_Win_get_name")?),
             })
         }
     };
@@ -408,28 +443,42 @@ impl Ask {
     }
 
     unsafe fn ranks(&self, of: Comm2, comm: usize, world: usize) -> Option<Vec<i32>> {
-        let (mut group, mut size) = (0, 0);
+        let mut group = 0;
         // SAFETY: the caller's promise; the group is ours, and freed.
         unsafe {
             if of(comm, &mut group) != 0 {
                 return None;
             }
+            let ranks = self.in_world(group, world);
+            (self.group_free)(&mut group);
+            ranks
+        }
+    }
+
+    /// Ranks of the members of a group in the group of MPI_COMM_WORLD.
+    unsafe fn in_world(&self, group: usize, world: usize) -> Option<Vec<i32>> {
+        let mut size = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
             let good = (self.group_size)(group, &mut size) == 0;
             let from: Vec<c_int> = (0..size).collect();
             let mut to = vec![ABSENT; from.len()];
             let good =
                 good && (self.translate)(group, size, from.as_ptr(), world, to.as_mut_ptr()) == 0;
-            (self.group_free)(&mut group);
             to.iter_mut().filter(|r| **r < 0).for_each(|r| *r = ABSENT);
             good.then_some(to)
         }
     }
 }
 
-fn name(ask: &Ask, handle: usize) -> Vec<u8> {
+fn name(ask: &Ask, key: usize) -> Vec<u8> {
     let (mut text, mut len) = ([0u8; 1024], 0);
+    let ask = match key & WINDOW {
+        0 => ask.name,
+        _ => ask.window_name,
+    };
     // SAFETY: no ABI has names as long as this room.
-    let code = unsafe { (ask.name)(handle, text.as_mut_ptr().cast(), &mut len) };
+    let code = unsafe { ask(key & !WINDOW, text.as_mut_ptr().cast(), &mut len) };
     let len = match code {
         0 => (len.max(0) as usize).min(text.len()),
         _ => 0,

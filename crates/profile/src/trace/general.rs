@@ -18,7 +18,14 @@ impl Tracer {
         let abi = self.abi;
         (self.looked, self.posted) = (false, None);
         self.statuses.at = status;
-        self.comm = self.see(act.comm);
+        self.comm = match act.what {
+            What::FreesWindow => {
+                // SAFETY: a pointer that MPI reads, too.
+                self.see_window(unsafe { abi.handle_at(act.words[0], 0) })
+            }
+            _ if act.win != 0 => self.see_window(act.win),
+            _ => self.see(act.comm),
+        };
         let requests = act.requests as u32;
         self.ring.open(
             what | self.thread,
@@ -147,7 +154,7 @@ impl Tracer {
                 }
             }
             What::Mprobe => self.receives(abi, act, status),
-            What::RequestFree | What::FreesComm => {
+            What::RequestFree | What::FreesComm | What::FreesWindow => {
                 // SAFETY: a pointer that MPI reads, too.
                 let handle = unsafe { abi.handle_at(act.words[0], 0) };
                 self.handles.clear();
@@ -341,6 +348,16 @@ impl Tracer {
             }
             What::FreesComm => comms::freed(self.handles[0]),
             What::NamesComm => comms::named(self.memory, abi.handle(act.comm)),
+            What::MakesWindow => {
+                if let Some(comm) = self.comm {
+                    comms::made_window(self.memory, written(act.words[0]), comm);
+                }
+            }
+            What::FreesWindow => comms::freed(comms::of_window(self.handles[0])),
+            What::NamesWindow => {
+                comms::named(self.memory, comms::of_window(abi.handle(act.win)));
+            }
+            What::WindowGroup => self.group(abi.handle(act.words[0])),
             What::Begins => {
                 comms::begin(self.memory, abi);
                 self.sums = library::begin(end);
@@ -366,6 +383,19 @@ impl Tracer {
             thread,
             source,
             comm: comm.number,
+            ..Record::EMPTY
+        }));
+    }
+
+    /// The group of a call on a window.
+    fn group(&mut self, group: usize) {
+        let (begin, thread) = (self.begin(), self.number());
+        let known = comms::of_group(group).into_iter().filter(|r| *r != ABSENT);
+        self.more.extend(known.map(|peer| Record {
+            begin,
+            kind: Kind::Member.number(),
+            thread,
+            peer,
             ..Record::EMPTY
         }));
     }

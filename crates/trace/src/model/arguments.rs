@@ -65,6 +65,7 @@ impl Interned {
             ("tag", Some(n)) => into.tag = i32::try_from(n).ok(),
             ("root", Some(n)) => into.root = i32::try_from(n).ok(),
             ("target", Some(n)) => into.target = i32::try_from(n).ok(),
+            ("member", Some(n)) => into.group.extend(i32::try_from(n)),
             ("comm_id", Some(n)) => into.comm_id = Some(n as u64),
             ("coll", Some(n)) => into.coll = u64::try_from(n).ok(),
             ("bytes", Some(n)) => into.bytes = u64::try_from(n).ok(),

@@ -141,13 +141,13 @@ function callPanel(c) {
   put("Source", world(calls.source[c]));
   put("Tag", calls.tag[c] === NONE ? undefined : calls.tag[c] === -1 ? "any" : String(calls.tag[c]));
   put("Root", world(calls.root[c]));
-  put("Target", calls.target[c] === NONE ? undefined : calls.target[c] < 0 ? "none" : "rank " + calls.target[c] + " of the window");
-  put("Communicator", D.names[calls.comm[c]]);
+  put("Target", calls.target[c] === NONE ? undefined : calls.target[c] < 0 ? "none" : "rank " + calls.target[c] + (calls.commid[c] ? "" : " of the window"));
+  put("Communicator or window", D.names[calls.comm[c]]);
   put("Bytes", calls.bytes[c] ? count(calls.bytes[c] - 1) : undefined);
   put("Requests", calls.requests[c] ? String(calls.requests[c]) : undefined);
   put("Operation", D.names[calls.op[c]]);
   put("Mode", D.names[calls.mode[c]]);
-  put("Collective", calls.coll[c] ? "number " + count(calls.coll[c] - 1) + " of this communicator" : undefined);
+  put("Collective", calls.coll[c] ? "number " + count(calls.coll[c] - 1) + " of it" : undefined);
   if (w >= 0) put("Waits", [chip(waits.kind[w] + 1, KINDS[waits.kind[w]]), ` for ${rankName(rankOf(waits.cause[w]))}, ${time(waits.time[w])} of it `, button("Go there (o)", () => goTo(waits.cause[w]))]);
   const list = messagesOf(c);
   return el("div", [el("h2", functionOf(c)), el("dl", rows.flatMap(([k, v]) => [el("dt", k), el("dd", v)])),

@@ -33,7 +33,7 @@ fixed! {
     TAG = "tag", ROOT = "root", COMM = "comm", COMM_ID = "comm_id", BYTES = "bytes", COLL = "coll",
     PLACE = "place", REQUESTS = "requests", MODE = "mode", AT = "at", POSTED = "posted",
     LEVEL = "level", LOST = "lost", CLOCK_ERROR = "clock_error", TOPOLOGY = "topology",
-    NEIGHBOR = "neighbour", TARGET = "target",
+    NEIGHBOR = "neighbour", TARGET = "target", MEMBER = "member",
 }
 
 /// All texts.
