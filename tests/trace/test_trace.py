@@ -139,12 +139,21 @@ def test_operations_on_windows_have_their_target_and_bytes(program, tmp_path):
     }.items():
         (call,) = t.of(1, name)
         assert (call["target"], call.get("bytes", 0), "dest" in call) == (0, length, False), call
+    assert t.of(1, "MPI_Win_lock")[0]["mode"] == "exclusive"
     for rank in 0, 1:
         (get,) = t.of(rank, "MPI_Get")
         assert (get["target"], get["bytes"], get["flows"]) == (1 - rank, 16, []), get
         before, after = t.of(rank, "MPI_Win_fence")
         assert before["end"] <= get["time"] and get["end"] <= after["time"]
-        assert "target" not in before
+        assert "target" not in before and (before["coll"], after["coll"]) == (0, 1)
+    # all of this is on one window, whose number differs from that of its communicator
+    ids = {
+        c["comm_id"] for c in t.calls if c["name"].startswith(("MPI_Win_", "MPI_Put", "MPI_Get"))
+    }
+    (created,) = {c["comm_id"] for c in t.calls if c["name"] == "MPI_Win_create"}
+    assert len(ids - {created}) == 1, ids
+    names = {c["comm"] for c in t.calls if c.get("comm_id") in ids - {created}}
+    assert len(names) == 1 and re.fullmatch("window [0-9a-f]{4}", *names), names
 
 
 @pytest.fixture(scope="module")
@@ -329,9 +338,23 @@ def test_whom_ranks_wait_for(waited):
         (1, "MPI_Scan", "scan", "early scan", 1),
         (1, "MPI_Neighbor_allgather", "neighbours", "late neighbour", 5),
         (1, "MPI_Win_unlock", "windows", "wait for lock", 1),
+        (1, "MPI_Win_fence", "fences", "late fence", 1),
+        (1, "MPI_Win_start", "posts", "late post", 1),
+        (1, "MPI_Win_complete", "posts", "late post", 1),
+        (2, "MPI_Win_wait", "completes", "late complete", 1),
     ]:
         assert found[rank, function, place, wait] == count, found
     assert not any(c.get("wait") for c in calls if c["rank"] == 2 and c["function"] == "MPI_Scan")
+
+
+def test_targets_and_groups_of_windows_are_ranks_of_the_job(program, tmp_path):
+    """In a window whose ranks are in reverse order; it has a name."""
+    t, _ = trace(tmp_path, "-n", 3, program("tests/trace/windows.c", "-g"), "groups")
+    for rank, other in (0, 2), (2, 0):
+        assert [c["target"] for c in t.of(rank, "MPI_Put")] == [other]
+        for name in "MPI_Win_start", "MPI_Win_post":
+            (call,) = t.of(rank, name)
+            assert (call["member"], call["comm"]) == ([other, 1], "reversed"), call
 
 
 def neighbours(t):

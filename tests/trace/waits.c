@@ -179,6 +179,77 @@ static void windows(void) {
     MPI_Win_free(&win);
 }
 
+static MPI_Group group_of(int who) {
+    MPI_Group all, one;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &who, &one);
+    MPI_Group_free(&all);
+    return one;
+}
+
+/* To which ranks come as they like. */
+static void first_fence(MPI_Win win) { MPI_Win_fence(0, win); }
+
+/* Rank 0 comes late to a fence. */
+static void fences(void) {
+    MPI_Win win;
+    int *memory;
+    MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    first_fence(win);
+    if (rank == 1) about_to_wait(0);
+    else if (rank == 0) until_waits(1);
+    MPI_Win_fence(0, win);
+    if (rank == 1) has_waited();
+    MPI_Win_free(&win);
+}
+
+/* Rank 1 accesses memory of rank 0, which lets it in late. Where memory is reached directly, as in the first window, MPI_Win_start waits
+   for that, else the call that sends the operations. */
+static void posts(void) {
+    MPI_Win wins[2];
+    MPI_Group other = group_of(rank == 0);
+    int *memory, own = 0;
+    MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &wins[0]);
+    MPI_Win_create(&own, sizeof own, sizeof own, MPI_INFO_NULL, MPI_COMM_WORLD, &wins[1]);
+    for (int i = 0; i < 2; i++) {
+        if (rank == 1) {
+            if (i == 0) about_to_wait(0);
+            MPI_Win_start(other, 0, wins[i]);
+            MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, wins[i]);
+            if (i == 1) about_to_wait(0);
+            MPI_Win_complete(wins[i]);
+            has_waited();
+        } else if (rank == 0) {
+            until_waits(1);
+            MPI_Win_post(other, 0, wins[i]);
+            MPI_Win_wait(wins[i]);
+        }
+    }
+    MPI_Group_free(&other);
+    for (int i = 0; i < 2; i++) MPI_Win_free(&wins[i]);
+}
+
+/* Rank 2 waits until rank 1 has ended its accesses. */
+static void completes(void) {
+    MPI_Win win;
+    MPI_Group other = group_of(rank == 2 ? 1 : 2);
+    int memory = 0;
+    MPI_Win_create(&memory, sizeof memory, sizeof memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (rank == 2) {
+        MPI_Win_post(other, 0, win);
+        about_to_wait(1);
+        MPI_Win_wait(win);
+        has_waited();
+    } else if (rank == 1) {
+        MPI_Win_start(other, 0, win);
+        MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
+        until_waits(2);
+        MPI_Win_complete(win);
+    }
+    MPI_Group_free(&other);
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -189,6 +260,9 @@ int main(int argc, char **argv) {
     communicators();
     topologies();
     windows();
+    fences();
+    posts();
+    completes();
     MPI_Finalize();
     free(big);
     return 0;

@@ -1,4 +1,4 @@
-//! Colours of a timeline, for the page and for pictures: Okabe and Ito's colours, and three more that
+//! Colours of a timeline, for the page and for pictures: Okabe and Ito's colours, and some more that
 //! are as distinct for people who cannot see red or green.
 
 use crate::analysis::waits::{Class, Wait};
@@ -6,7 +6,7 @@ use crate::analysis::waits::{Class, Wait};
 /// Categories of the time of a row: outside MPI, in MPI without a known wait, and the classes of
 /// waits in their order. Names, and colours on a light background; [`MARK`] is the colour of
 /// strokes on any background.
-pub const KINDS: [(&str, &str); 12] = [
+pub const KINDS: [(&str, &str); 15] = [
     ("outside MPI: computes", "#e9ebee"),
     ("in MPI, no wait known", "#56b4e9"),
     ("late sender", "#d55e00"),
@@ -19,6 +19,9 @@ pub const KINDS: [(&str, &str); 12] = [
     ("late neighbour", "#885500"),
     ("wait at barrier", MARK),
     ("wait for lock", "#882255"),
+    ("late fence", "#44aa99"),
+    ("late post", "#999933"),
+    ("late complete", "#aa4466"),
 ];
 /// Lines, arrows, and everything that is black on a light background and white on a dark one.
 pub const MARK: &str = "mark";

@@ -5,6 +5,8 @@
 pub enum Pattern {
     /// All for all, without data.
     Barrier,
+    /// All for all, unless the program asserts that no rank needs to wait.
+    Fence,
     /// All for all.
     AllToAll,
     /// The root for the others.
@@ -52,7 +54,8 @@ fn stem(function: &str) -> String {
 /// Pattern of waits in this collective. A call that starts a nonblocking one is [`Pattern::Other`].
 pub fn pattern(function: &str) -> Pattern {
     match stem(function).as_str() {
-        "barrier" | "win_fence" => Pattern::Barrier,
+        "barrier" => Pattern::Barrier,
+        "win_fence" => Pattern::Fence,
         "bcast" | "scatter" | "scatterv" => Pattern::FromRoot,
         "reduce" | "gather" | "gatherv" => Pattern::ToRoot,
         "scan" | "exscan" => Pattern::Scan,
@@ -120,6 +123,7 @@ mod tests {
     fn names_have_their_pattern() {
         for (name, wanted) in [
             ("MPI_Barrier", Pattern::Barrier),
+            ("MPI_Win_fence", Pattern::Fence),
             ("MPI_Bcast_c", Pattern::FromRoot),
             ("MPI_Reduce", Pattern::ToRoot),
             ("MPI_Reduce_scatter", Pattern::AllToAll),

@@ -1,7 +1,7 @@
 //! The five largest losses of a run as text: which ranks wait for which, where, how long, and what
 //! would help.
 
-use crate::analysis::locks::{held_meanwhile, waits_for_lock};
+use crate::analysis::locks::waits_for_lock;
 use crate::analysis::losses::{Cost, Loss, Site};
 use crate::analysis::waits::Class;
 use crate::analysis::{Analysis, balance};
@@ -221,8 +221,12 @@ fn waited(trace: &Trace, loss: &Loss, class: Class) -> String {
         Class::LateNeighbor => format!("for late neighbours: {cause}"),
         Class::EarlyReduce => format!("as root for the last contribution: {cause}"),
         Class::LateBroadcast => format!("for the root: {cause}"),
-        Class::AllToAll | Class::Barrier => format!("for the last rank to arrive: {cause}"),
+        Class::AllToAll | Class::Barrier | Class::LateFence => {
+            format!("for the last rank to arrive: {cause}")
+        }
         Class::Lock => format!("for a lock of a window, until {there} of {cause}"),
+        Class::LatePost => format!("for the target to open its window, in {there}: {cause}"),
+        Class::LateComplete => format!("for accesses to end, in {there}, by {cause}"),
     };
     format!(
         "{who} {verb} in {here} {reason} ({often}). {}",
@@ -318,6 +322,12 @@ fn remedy(trace: &Trace, loss: &Loss, class: Class) -> String {
                 .into()
         }
         (Class::Lock, _) => LOCK_REMEDY.into(),
+        (Class::LatePost, Some(rank)) => {
+            format!("let rank {rank} call MPI_Win_post before its work{after}.")
+        }
+        (Class::LateComplete, Some(rank)) => {
+            format!("let rank {rank} call MPI_Win_complete before its work{after}.")
+        }
         (Class::EarlyReduce, _) => {
             "let the root do other work first, or use MPI_Ireduce and wait later.".into()
         }
@@ -358,10 +368,9 @@ fn inside(trace: &Trace, loss: &Loss) -> String {
     };
     if is_for_lock(trace, loss) {
         return format!(
-            "{who} {verb} it in {} ({}, {mean} each{bytes}): for a lock of a window, or for the rank whose memory it is.{}",
+            "{who} {verb} it in {} ({}, {mean} each{bytes}): for a lock of a window, or for the rank whose memory it is.",
             site(trace, loss.site),
             words::several(loss.count, "call"),
-            holder(trace, loss)
         );
     }
     format!(
@@ -374,20 +383,6 @@ fn inside(trace: &Trace, loss: &Loss) -> String {
 
 fn is_for_lock(trace: &Trace, loss: &Loss) -> bool {
     waits_for_lock(trace.names.text(loss.site.0))
-}
-
-/// The rank that held a lock during the longest of these calls.
-fn holder(trace: &Trace, loss: &Loss) -> String {
-    let Some(held) = held_meanwhile(trace, loss.longest) else {
-        return String::new();
-    };
-    format!(
-        " During the longest one, rank {} held a lock for {}, from {} to {}.",
-        trace.ranks[held.rank as usize].number,
-        words::time(held.time),
-        site(trace, held.from),
-        site(trace, held.to)
-    )
 }
 
 fn inside_remedy(trace: &Trace, loss: &Loss) -> String {

@@ -1,11 +1,10 @@
-//! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. A trace
-//! does not contain the window of a lock, nor whether MPI_Win_lock shares it, so the two may be
-//! unrelated.
+//! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. Traces of
+//! earlier versions do not contain the window of a lock, nor whether MPI_Win_lock shares it: there
+//! the two may be unrelated.
 
-use super::losses::Site;
 use super::waits::{Class, Wait, until};
 use crate::model::{Call, Trace};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Whether a call ends when a target has answered, which the target does only after it has granted
 /// the lock.
@@ -21,57 +20,6 @@ pub fn waits_for_lock(function: &str) -> bool {
     CALLS.contains(&function)
 }
 
-/// A lock that a rank held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
-    /// The rank, in `Trace::ranks`.
-    pub rank: u32,
-    /// Place where it was acquired.
-    pub from: Site,
-    /// Place where it was released.
-    pub to: Site,
-    /// Nanoseconds of the wait.
-    pub time: u64,
-}
-
-/// The lock of another rank that was held for the longest part of a call, if that is at least half
-/// of it.
-pub fn held_meanwhile(trace: &Trace, call: u32) -> Option<Held> {
-    let waits = &trace.calls[call as usize];
-    let own = trace.rank_of(call);
-    let others = trace.threads.iter().filter(|thread| thread.rank != own);
-    let all = others.flat_map(|thread| held(trace, &trace.calls[thread.calls.clone()], waits));
-    let most = all.max_by_key(|held| held.time)?;
-    (most.time > 0 && most.time >= waits.time() / 2).then_some(most)
-}
-
-/// The locks of a thread, with the time that each overlaps a call.
-fn held(trace: &Trace, calls: &[Call], waits: &Call) -> Vec<Held> {
-    let (mut all, mut taken) = (Vec::new(), None);
-    // MPI_Win_lock_all has no target.
-    let other = |call: &Call| {
-        let (theirs, ours) = (call.args.target, waits.args.target);
-        theirs.is_some() && ours.is_some() && theirs != ours
-    };
-    for call in calls.iter().filter(|call| call.depth == 0 && !other(call)) {
-        match (trace.names.text(call.function), taken) {
-            ("MPI_Win_lock" | "MPI_Win_lock_all", None) => taken = Some(call),
-            ("MPI_Win_unlock" | "MPI_Win_unlock_all", Some(from)) => {
-                let (begin, end) = (from.end.max(waits.begin), call.end.min(waits.end));
-                all.push(Held {
-                    rank: trace.threads[call.thread as usize].rank,
-                    from: (from.function, from.at),
-                    to: (call.function, call.at),
-                    time: end.saturating_sub(begin),
-                });
-                taken = None;
-            }
-            _ => {}
-        }
-    }
-    all
-}
-
 /// The end of a lock.
 #[derive(Clone, Copy)]
 struct Released {
@@ -82,165 +30,142 @@ struct Released {
     call: u32,
     /// The rank that held it, in `Trace::ranks`.
     rank: u32,
-    /// It was of the memory of all, by MPI_Win_lock_all, which shares it.
-    all: bool,
+    shared: bool,
 }
 
-/// The ends of all locks, by time.
+/// Whose memory a lock is of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Of {
+    /// That of one rank.
+    One(i32),
+    /// That of all, by MPI_Win_lock_all.
+    All,
+    /// Either.
+    Any,
+}
+
+impl Of {
+    fn target(call: &Call) -> Of {
+        call.args.target.map_or(Of::All, Of::One)
+    }
+}
+
+/// A window: the number that all its ranks have for it.
+type Window = Option<u64>;
+
+/// A call that may wait for a lock.
+struct Waiting {
+    /// In `Trace::calls`.
+    call: u32,
+    /// Its rank, in `Trace::ranks`.
+    rank: u32,
+    /// All locks for which it may wait are shared.
+    shares: bool,
+}
+
+/// The ends of all locks, by time, and the calls that may wait for them.
 #[derive(Default)]
-struct Releases {
-    /// Of the memory of one rank of a window.
-    of: HashMap<i32, Vec<Released>>,
-    /// Of the memory of all, by MPI_Win_unlock_all.
-    of_all: Vec<Released>,
-    /// Both.
-    any: Vec<Released>,
-    /// Calls, in `Trace::calls`, of a rank that shares the memory of all: it does not wait for others
-    /// that do.
-    sharing: HashSet<u32>,
+struct Locks {
+    released: HashMap<(Window, Of), Vec<Released>>,
+    waiting: Vec<Waiting>,
 }
 
-impl Releases {
-    fn new(trace: &Trace) -> Releases {
-        let mut all = Releases::default();
+impl Locks {
+    fn new(trace: &Trace) -> Locks {
+        let mut all = Locks::default();
         for thread in &trace.threads {
             all.add_thread(trace, thread.calls.clone(), thread.rank);
         }
-        let lists = all.of.values_mut().chain([&mut all.of_all, &mut all.any]);
+        let lists = all.released.values_mut();
         lists.for_each(|list| list.sort_by_key(|r| r.time));
         all
     }
 
     fn add_thread(&mut self, trace: &Trace, calls: std::ops::Range<usize>, rank: u32) {
-        let mut taken: HashMap<Option<i32>, u64> = HashMap::new();
-        for i in calls {
+        // when each was acquired, and whether it is shared
+        let mut taken: HashMap<(Window, Of), (u64, bool)> = HashMap::new();
+        for i in calls.filter(|i| trace.calls[*i].depth == 0) {
             let call = &trace.calls[i];
-            let target = call.args.target;
             let function = trace.names.text(call.function);
-            if function == "MPI_Win_lock_all" || taken.contains_key(&None) {
-                self.sharing.insert(i as u32);
+            if !waits_for_lock(function) {
+                continue;
             }
-            match function {
-                "MPI_Win_lock" | "MPI_Win_lock_all" => {
-                    taken.insert(target, call.end);
+            let (window, of) = (call.args.comm_id, Of::target(call));
+            if matches!(function, "MPI_Win_lock" | "MPI_Win_lock_all") {
+                let shared = of == Of::All || trace.names.text(call.args.mode) == "shared";
+                taken.insert((window, of), (call.end, shared));
+            }
+            let concerned = |other: Of| other == of || other == Of::All || of == Of::All;
+            let mut own = taken
+                .iter()
+                .filter(|(key, _)| key.0 == window && concerned(key.1))
+                .map(|(_, (_, shared))| *shared)
+                .peekable();
+            self.waiting.push(Waiting {
+                call: i as u32,
+                rank,
+                shares: own.peek().is_some() && own.all(|shared| shared),
+            });
+            if !matches!(function, "MPI_Win_unlock" | "MPI_Win_unlock_all") {
+                continue;
+            }
+            if let Some((taken, shared)) = taken.remove(&(window, of)) {
+                let released = Released {
+                    taken,
+                    time: call.begin,
+                    call: i as u32,
+                    rank,
+                    shared,
+                };
+                for of in [of, Of::Any] {
+                    let list = self.released.entry((window, of)).or_default();
+                    list.push(released);
                 }
-                "MPI_Win_unlock" | "MPI_Win_unlock_all" => {
-                    let Some(taken) = taken.remove(&target) else {
-                        continue;
-                    };
-                    let released = Released {
-                        taken,
-                        time: call.begin,
-                        call: i as u32,
-                        rank,
-                        all: target.is_none(),
-                    };
-                    self.any.push(released);
-                    match target {
-                        Some(target) => self.of.entry(target).or_default().push(released),
-                        None => self.of_all.push(released),
-                    }
-                }
-                _ => {}
             }
         }
     }
 
-    /// The last lock of another rank that ended during a call, excluded it, and was held for at
+    /// The last lock of another rank that ended during a call, excluded its own, and was held for at
     /// least half of the time until then.
-    fn last(&self, list: &[Released], (i, waits): (u32, &Call), rank: u32) -> Option<Released> {
-        let shares = self.sharing.contains(&i);
-        let before = &list[..list.partition_point(|r| r.time <= waits.end)];
-        let during = before.iter().rev().take_while(|r| r.time > waits.begin);
-        let mut others = during.filter(|r| r.rank != rank && !(shares && r.all));
-        let last = others.next().copied()?;
-        let held = last.time - last.taken.max(waits.begin).min(last.time);
-        (held >= (last.time - waits.begin) / 2).then_some(last)
+    fn last(&self, trace: &Trace, waiting: &Waiting, of: Of) -> Option<Released> {
+        let call = &trace.calls[waiting.call as usize];
+        let list = self.released.get(&(call.args.comm_id, of))?;
+        let before = &list[..list.partition_point(|r| r.time <= call.end)];
+        let during = before.iter().rev().take_while(|r| r.time > call.begin);
+        let excludes = |r: &&Released| r.rank != waiting.rank && !(waiting.shares && r.shared);
+        let last = during.copied().find(|r| excludes(&r))?;
+        let held = last.time - last.taken.max(call.begin).min(last.time);
+        (held >= (last.time - call.begin) / 2).then_some(last)
     }
 
-    fn awaited(&self, i: u32, waits: &Call, rank: u32) -> Option<Released> {
-        let waits = (i, waits);
-        let Some(target) = waits.1.args.target else {
-            return self.last(&self.any, waits, rank);
+    fn awaited(&self, trace: &Trace, waiting: &Waiting) -> Option<Released> {
+        let of = Of::target(&trace.calls[waiting.call as usize]);
+        let lists = match of {
+            Of::One(_) => [Some(of), Some(Of::All)],
+            _ => [Some(Of::Any), None],
         };
-        let one = self.of.get(&target).map_or(&[][..], |list| list);
-        let found = [one, &self.of_all].map(|list| self.last(list, waits, rank));
-        found.into_iter().flatten().max_by_key(|r| r.time)
+        let found = lists.into_iter().flatten();
+        let found = found.filter_map(|of| self.last(trace, waiting, of));
+        found.max_by_key(|r| r.time)
     }
 }
 
 /// The waits for locks of windows: until the rank that held a lock of the same rank's memory gave
 /// it back.
 pub fn waits(trace: &Trace) -> Vec<Wait> {
-    let releases = Releases::new(trace);
-    if releases.any.is_empty() {
-        return Vec::new();
-    }
-    let wait = |(i, call): (usize, &Call)| {
-        if call.depth != 0 || !waits_for_lock(trace.names.text(call.function)) {
-            return None;
-        }
-        let rank = trace.threads[call.thread as usize].rank;
-        let released = releases.awaited(i as u32, call, rank)?;
-        Some(until(
-            trace,
-            Class::Lock,
-            i as u32,
-            released.time,
-            released.call,
-        ))
+    let locks = Locks::new(trace);
+    let wait = |waiting: &Waiting| {
+        let released = locks.awaited(trace, waiting)?;
+        let (time, cause) = (released.time, released.call);
+        Some(until(trace, Class::Lock, waiting.call, time, cause))
     };
-    trace.calls.iter().enumerate().filter_map(wait).collect()
+    locks.waiting.iter().filter_map(wait).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::example::{Made, Maker};
-
-    #[test]
-    fn the_rank_that_held_a_lock_for_most_of_a_wait_is_found() {
-        let mut maker = Maker::new(3);
-        maker.call(0, Made::new("MPI_Win_lock", 0, 10, "a.c:5"));
-        maker.call(0, Made::new("MPI_Win_unlock", 90, 95, "a.c:6"));
-        maker.call(1, Made::new("MPI_Win_lock", 20, 100, "a.c:8"));
-        maker.call(1, Made::new("MPI_Win_unlock", 110, 115, "a.c:9"));
-        maker.call(2, Made::new("MPI_Win_lock", 200, 210, "a.c:8"));
-        let trace = maker.trace();
-        let call = |begin| {
-            let mut all = trace.calls.iter();
-            all.position(|c| c.begin == begin).expect("a call") as u32
-        };
-        let held = held_meanwhile(&trace, call(20)).expect("rank 0's");
-        let at = |site: Site| trace.names.text(site.1);
-        assert_eq!(
-            (held.rank, at(held.from), at(held.to), held.time),
-            (0, "a.c:5", "a.c:6", 75)
-        );
-        assert_eq!(held_meanwhile(&trace, call(200)), None);
-        assert_eq!(held_meanwhile(&trace, call(0)), None, "before anybody's");
-    }
-
-    #[test]
-    fn a_lock_of_another_ranks_memory_is_not_waited_for() {
-        for (target, found) in [(1, None), (0, Some(0))] {
-            let mut maker = Maker::new(2);
-            let made = |name, begin, end, at| Made::new(name, begin, end, at);
-            maker.call(
-                0,
-                made("MPI_Win_lock", 0, 10, "a.c:5").int("target", target),
-            );
-            maker.call(
-                0,
-                made("MPI_Win_unlock", 90, 95, "a.c:6").int("target", target),
-            );
-            maker.call(1, made("MPI_Win_lock", 20, 100, "a.c:8").int("target", 0));
-            let trace = maker.trace();
-            let waits = trace.calls.iter().position(|c| c.begin == 20);
-            let held = held_meanwhile(&trace, waits.expect("a call") as u32);
-            assert_eq!(held.map(|held| held.rank), found, "{target}");
-        }
-    }
 
     #[test]
     fn a_wait_for_a_lock_ends_when_its_holder_gives_it_back() {
@@ -265,6 +190,38 @@ mod tests {
                 .iter()
                 .all(|w| w.class == Class::Lock)
         );
+    }
+
+    /// Whether rank 1 waits in MPI_Win_unlock until rank 0's; of each: window, target, kind of lock.
+    fn waited(holds: (i64, i64, &str), waits: (i64, i64, &str)) -> bool {
+        let mut maker = Maker::new(2);
+        for (rank, (window, target, mode), times) in [
+            (0, holds, [(0, 10), (90, 95)]),
+            (1, waits, [(20, 22), (30, 100)]),
+        ] {
+            for (function, (begin, end)) in
+                ["MPI_Win_lock", "MPI_Win_unlock"].into_iter().zip(times)
+            {
+                let made = Made::new(function, begin, end, "").int("comm_id", window);
+                maker.call(rank, made.int("target", target).text("mode", mode));
+            }
+        }
+        let found = super::waits(&maker.trace());
+        assert!(
+            found.iter().all(|w| (w.begin, w.end) == (30, 90)),
+            "{found:?}"
+        );
+        !found.is_empty()
+    }
+
+    #[test]
+    fn only_a_lock_of_the_same_memory_that_excludes_ones_own_is_waited_for() {
+        let own = (7, 0, "exclusive");
+        assert!(waited((7, 0, "exclusive"), own) && waited((7, 0, "shared"), own));
+        assert!(waited((7, 0, "exclusive"), (7, 0, "shared")));
+        assert!(!waited((7, 0, "shared"), (7, 0, "shared")), "both share it");
+        assert!(!waited((7, 1, "exclusive"), own), "another rank's memory");
+        assert!(!waited((8, 0, "exclusive"), own), "another window");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 pub mod balance;
 pub mod critical;
+mod epochs;
 pub mod locks;
 pub mod losses;
 pub mod matrix;

@@ -8,7 +8,7 @@ mod probes;
 
 use std::collections::HashMap;
 
-use super::locks;
+use super::{epochs, locks};
 use crate::functions::{Pattern, immediate, pattern};
 use crate::model::{Call, Message, Name, Trace};
 
@@ -36,10 +36,16 @@ pub enum Class {
     Barrier,
     /// Another rank held a lock of the same rank's memory.
     Lock,
+    /// Ranks that came to MPI_Win_fence before the last one.
+    LateFence,
+    /// A target called MPI_Win_post only when an origin waited for it.
+    LatePost,
+    /// An origin called MPI_Win_complete only when the target waited for it in MPI_Win_wait.
+    LateComplete,
 }
 
 /// All classes, in their order.
-pub const CLASSES: [Class; 10] = [
+pub const CLASSES: [Class; 13] = [
     Class::LateSender,
     Class::WrongOrder,
     Class::LateReceiver,
@@ -50,6 +56,9 @@ pub const CLASSES: [Class; 10] = [
     Class::LateNeighbor,
     Class::Barrier,
     Class::Lock,
+    Class::LateFence,
+    Class::LatePost,
+    Class::LateComplete,
 ];
 
 impl Class {
@@ -66,6 +75,9 @@ impl Class {
             Class::LateNeighbor => "late neighbour",
             Class::Barrier => "wait at barrier",
             Class::Lock => "wait for lock",
+            Class::LateFence => "late fence",
+            Class::LatePost => "late post",
+            Class::LateComplete => "late complete",
         }
     }
 }
@@ -109,6 +121,7 @@ pub fn waits(trace: &Trace) -> Vec<Wait> {
     late_receivers(trace).into_iter().for_each(&mut take);
     probes::waits(trace).into_iter().for_each(&mut take);
     locks::waits(trace).into_iter().for_each(&mut take);
+    epochs::waits(trace).into_iter().for_each(&mut take);
     collectives(trace, &mut take);
     let mut all: Vec<Wait> = longest.into_values().collect();
     // calls are sorted by thread and beginning
@@ -257,6 +270,10 @@ fn collectives(trace: &Trace, take: &mut impl FnMut(Wait)) {
         for member in collective.members.iter().copied() {
             let (class, cause) = match (pattern(trace.function(member)), root) {
                 (Pattern::Barrier, _) => (Class::Barrier, last),
+                // with MPI_MODE_NOPRECEDE it may have left before the last one came
+                (Pattern::Fence, _) if entered(&last) < trace.calls[member as usize].end => {
+                    (Class::LateFence, last)
+                }
                 (Pattern::AllToAll, _) => (Class::AllToAll, last),
                 (Pattern::ToRoot, Some(root)) if root == member => (Class::EarlyReduce, last),
                 (Pattern::FromRoot, Some(root)) if root != member => (Class::LateBroadcast, root),
