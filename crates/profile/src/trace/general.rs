@@ -19,11 +19,7 @@ impl Tracer {
         (self.looked, self.posted) = (false, None);
         self.statuses.at = status;
         self.comm = match act.what {
-            What::FreesWindow => {
-                // SAFETY: a pointer that MPI reads, too.
-                self.see_window(unsafe { abi.handle_at(act.words[0], 0) })
-            }
-            _ if act.win != 0 => self.see_window(act.win),
+            What::WindowGroup | What::FreesWindow | What::NamesWindow => self.window_of(act),
             _ => self.see(act.comm),
         };
         let requests = act.requests as u32;
@@ -45,6 +41,18 @@ impl Tracer {
             What::Wait | What::Waitany | What::Waitsome => self.waits(abi, act, status),
             _ => self.seldom(abi, act, status),
         }
+    }
+
+    /// The window of a call that frees or names it, or names a group.
+    #[cold]
+    #[inline(never)]
+    fn window_of(&mut self, act: &Act) -> Option<&'static Comm> {
+        let window = match act.what {
+            // SAFETY: a pointer that MPI reads, too.
+            What::FreesWindow => unsafe { self.abi.handle_at(act.words[0], 0) },
+            _ => act.win,
+        };
+        self.see_window(window)
     }
 
     /// Meaning of the arguments in a known communicator.
