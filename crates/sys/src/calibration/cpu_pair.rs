@@ -6,6 +6,7 @@
 
 use super::measure::{SHARE, STACK, best, per_kb, touch, touched};
 use crate::buf::Buf;
+use crate::nontemporal::NontemporalCopier;
 use crate::region::Region;
 use crate::{clock, cpus, futex, nontemporal, process_vm, threads};
 use kw_base::pool;
@@ -22,6 +23,8 @@ const OWN: usize = 1 << 20;
 const OWNS: (usize, usize) = (256 << 10, 4 << 20);
 /// Bytes of a short read of the other's memory.
 const FETCH_SHORT: u64 = 4 << 10;
+/// Bytes of a short message: a slot.
+const SHORT: u64 = 8 << 10;
 /// Bytes of a piece, as for long messages.
 const PIECE: u64 = pool::piece_of(1 << 20);
 /// Most pieces that may be filled and not drained.
@@ -186,7 +189,7 @@ fn stream_of(cpu: usize, len: u64) -> Option<u64> {
         let message = touched(len as usize)?;
         let (from, whole) = message.region().zip(area.region())?;
         let mut filled = 0;
-        let mut copier = nontemporal::NontemporalCopier::default();
+        let mut copier = NontemporalCopier::default();
         let picos = least(
             || touch(&message),
             || {
@@ -204,6 +207,82 @@ fn stream_of(cpu: usize, len: u64) -> Option<u64> {
         Some(per_kb(picos, len))
     };
     beside(cpu, drain, fill)?
+}
+
+/// The copy of a short message into a shared area and the copy out of it, one after the other, in
+/// picoseconds per 1024 bytes; `line`: the time of the word that tells of it.
+pub(super) fn piece(cpu: usize, line: u64) -> Option<u64> {
+    let areas = [touched(2 * own())?, touched(2 * own())?];
+    let theirs = areas.clone();
+    let answer = move |shared: &Shared| {
+        let Some(mut side) = Side::new([&theirs[1], &theirs[0]]) else {
+            shared.theirs.set(OVER);
+            return;
+        };
+        let mut seen = 0;
+        loop {
+            seen = shared.mine.until(|v| v != seen);
+            if seen == OVER {
+                return;
+            }
+            side.take(seen);
+            side.give(seen);
+            shared.theirs.set(seen);
+        }
+    };
+    let ask = |shared: &Shared| {
+        let mut side = Side::new([&areas[0], &areas[1]])?;
+        let mut turn = 0;
+        let picos = best(|| {
+            for _ in 0..ROUNDS {
+                turn += 1;
+                side.give(turn);
+                shared.mine.set(turn);
+                shared.theirs.until(|v| v == turn || v == OVER);
+                side.take(turn);
+            }
+            2 * u64::from(ROUNDS)
+        });
+        Some(per_kb(picos.saturating_sub(line), SHORT))
+    };
+    beside(cpu, answer, ask)?
+}
+
+/// One of two CPUs that exchange short messages: its message, the area that it writes and the one
+/// that it reads.
+struct Side<'a> {
+    message: Buf,
+    areas: [Region<'a>; 2],
+    copier: NontemporalCopier,
+}
+
+impl<'a> Side<'a> {
+    fn new(areas: [&'a Buf; 2]) -> Option<Side<'a>> {
+        let [out, into] = areas.map(Buf::region);
+        Some(Side {
+            message: touched(SHORT as usize)?,
+            areas: [out?, into?],
+            copier: NontemporalCopier::default(),
+        })
+    }
+
+    /// The part of an area for this message: every third one, as for messages.
+    fn at(area: Region<'a>, turn: u32) -> Region<'a> {
+        let places = area.len() / (3 * SHORT);
+        area.part(u64::from(turn) % places * 3 * SHORT, SHORT)
+    }
+
+    fn give(&mut self, turn: u32) {
+        if let Some(message) = self.message.region() {
+            self.copier.copy(message, Side::at(self.areas[0], turn));
+        }
+    }
+
+    fn take(&self, turn: u32) {
+        if let Some(message) = self.message.region() {
+            nontemporal::fetch(Side::at(self.areas[1], turn), message);
+        }
+    }
 }
 
 /// Picoseconds of the shortest run of `timed`, before each of which `before` is called.

@@ -4,7 +4,7 @@
 //! sleeps the lower quartile): a disturbance makes a batch longer. If other programs had the CPUs
 //! all that time, a figure is implausible, and its built-in value is used.
 
-use super::cpu_pair::{OVER, Shared, between, fetch, fetch_both, wake};
+use super::cpu_pair::{OVER, Shared, between, fetch, fetch_both, piece, wake};
 use crate::buf::Buf;
 use crate::reduce::{Kernel, Op};
 use crate::{clock, cpus, threads, topology};
@@ -50,11 +50,15 @@ fn measure_here() -> Calibration {
     if let Some(cpu) = first {
         cpus::stay_on(cpu);
     }
-    let (near, kept, combined) = (copy_near(), keep(), combine_near());
+    let (copied, kept, combined) = (copy_near(), keep(), combine_near());
     let between = pairs.map(|pair| {
         pair.and_then(|(_, other)| between(other))
             .unwrap_or_default()
     });
+    let near = [2, 1, 3, 0]
+        .into_iter()
+        .find_map(|i| Some((pairs[i]?.1, between[i].line)));
+    let piece = near.and_then(|(cpu, line)| piece(cpu, line)).unwrap_or(0);
     let farthest = pairs.iter().flatten().next_back().map(|(_, other)| *other);
     let wake = farthest.and_then(wake);
     let (call, rate) = fetch(farthest).unwrap_or_default();
@@ -62,7 +66,7 @@ fn measure_here() -> Calibration {
     let memory = copiers(&tree, &allowed).and_then(|(cpus, each)| memory(&cpus, each));
     let memory = memory.unwrap_or(0);
     Calibration::measured(|figure| match figure {
-        Figure::CopyNear => near,
+        Figure::CopyNear => copied,
         Figure::Keep => kept,
         Figure::CombineNear => combined,
         Figure::Memory => memory,
@@ -75,6 +79,7 @@ fn measure_here() -> Calibration {
         Figure::StreamCache => between[1].stream,
         Figure::StreamPackage => between[2].stream,
         Figure::StreamHost => between[3].stream,
+        Figure::Piece => piece,
         Figure::FetchCall => call,
         Figure::FetchRate => rate,
         Figure::FetchBoth => both.unwrap_or(0),
