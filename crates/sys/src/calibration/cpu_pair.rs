@@ -4,7 +4,7 @@
 //! Data is in the state in which messages find it: the other CPU has just written it, so the only
 //! copy is in its cache or, for long data, beyond that.
 
-use super::measure::{SHARE, STACK, best, per_kb, touch, touched};
+use super::measure::{SHARE, STACK, best, median, per_kb, touch, touched};
 use crate::buf::Buf;
 use crate::nontemporal::NontemporalCopier;
 use crate::region::Region;
@@ -233,7 +233,7 @@ pub(super) fn piece(cpu: usize, line: u64) -> Option<u64> {
     let ask = |shared: &Shared| {
         let mut side = Side::new([&areas[0], &areas[1]])?;
         let mut turn = 0;
-        let picos = best(|| {
+        let picos = median(|| {
             for _ in 0..ROUNDS {
                 turn += 1;
                 side.give(turn);

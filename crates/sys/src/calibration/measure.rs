@@ -134,6 +134,23 @@ pub(super) fn best(mut batch: impl FnMut() -> u64) -> u64 {
     }
 }
 
+/// Picoseconds per operation of the median batch, for what another state of the machine makes
+/// shorter in some batches.
+pub(super) fn median(mut batch: impl FnMut() -> u64) -> u64 {
+    let end = clock::now() + SHARE;
+    let mut all = Vec::new();
+    loop {
+        let begin = clock::now();
+        let times = batch();
+        let now = clock::now();
+        all.push((now.0 - begin.0) * 1000 / times.max(1));
+        if now >= end {
+            all.sort_unstable();
+            return all[all.len() / 2].max(1);
+        }
+    }
+}
+
 /// Picoseconds per 1024 bytes, from those for this many.
 pub(super) fn per_kb(picos: u64, bytes: u64) -> u64 {
     (picos * 1024 / bytes).max(1)
