@@ -15,8 +15,8 @@ use super::cells::{Cell, What};
 /// Bytes that are moved before the first batch, and most repetitions of that: shared buffers grow
 /// while they are used (`kw_base::working_set`), and the first use of a page takes longer than all
 /// else. A program's buffers have their lengths soon.
-const UNTIMED: u64 = 48 << 20;
-const MOST_UNTIMED: u64 = 16384;
+const UNTIMED: u64 = 40 << 20;
+const MOST_UNTIMED: u64 = 4096;
 /// Batches.
 const BATCHES: usize = 5;
 /// Bytes that a batch moves, within the limits of the number of repetitions.
