@@ -397,7 +397,7 @@ impl Tracer {
 
     /// The group of a call on a window.
     fn group(&mut self, group: usize) {
-        let (begin, thread) = (self.begin(), self.number());
+        let (begin, thread) = (self.ring.begin(), self.number());
         let known = comms::of_group(group).into_iter().filter(|r| *r != ABSENT);
         self.more.extend(known.map(|peer| Record {
             begin,
