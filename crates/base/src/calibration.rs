@@ -150,7 +150,7 @@ figures! {
     StreamCache = "stream-cache", PicosPerKb, 0, 2_000..=4_000_000, "Long data between two cores that share a last-level cache, if a package has several.";
     StreamPackage = "stream-package", PicosPerKb, 33_792, 2_000..=4_000_000, "Long data between two cores of a package that do not share one, if there are such.";
     StreamHost = "stream-host", PicosPerKb, 0, 2_000..=4_000_000, "Long data between two packages.";
-    Piece = "piece", PicosPerKb, 33_792, 2_000..=4_000_000, "A short message between two cores of a package: the copy into memory that they share and the copy out of it, one after the other.";
+    ShortMessage = "short-message", PicosPerKb, 33_792, 2_000..=4_000_000, "A short message between two cores of a package: the copy into memory that they share and the copy out of it, one after the other.";
     FetchCall = "fetch-call", Picos, 1_300_000, 50_000..=100_000_000, "A call of process_vm_readv.";
     FetchRate = "fetch-rate", PicosPerKb, 69_632, 4_000..=4_000_000, "Each kilobyte of such a call.";
     FetchBoth = "fetch-both", PicosPerKb, 38_298, 2_000..=4_000_000, "Each kilobyte of a message of which its receiver reads one half and its sender writes the other.";
@@ -356,10 +356,10 @@ impl Calibration {
     /// Nanoseconds a byte of a short message takes, in and out, over the largest distance on the host:
     /// as much more than within a package as a byte of long data. Without such a figure, as long as
     /// that byte.
-    pub fn piece_between(&self) -> f64 {
+    pub fn short_message_between(&self) -> f64 {
         let long = self.stream_between();
-        self.get(Figure::Piece)
-            .map_or(long, |piece| piece * long / self.stream_near())
+        self.get(Figure::ShortMessage)
+            .map_or(long, |short| short * long / self.stream_near())
     }
 
     /// Bytes fetched from another process, where the host allows it.

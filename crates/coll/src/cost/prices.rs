@@ -23,7 +23,7 @@ pub enum Source {
     Stream(f64),
     /// A byte of a short message, over the largest distance on the host: the copy into memory that
     /// two cores share and the copy out of it.
-    Piece(f64),
+    ShortMessage(f64),
     /// A byte copied within a core's caches.
     CopyNear,
     /// A byte combined within a core's caches.
@@ -53,7 +53,7 @@ impl Source {
             Source::StreamNear(times) => times * c.stream_near(),
             Source::StreamCache(times) => times * c.stream_cache(),
             Source::Stream(times) => times * c.stream_between(),
-            Source::Piece(times) => times * c.piece_between(),
+            Source::ShortMessage(times) => times * c.short_message_between(),
             Source::CopyNear => c.get_or_start(Figure::CopyNear),
             Source::CombineNear(times) => times * c.get_or_start(Figure::CombineNear),
             Source::Cache => c.get_or_start(Figure::Cache),
@@ -71,7 +71,7 @@ impl Source {
             Source::StreamNear(times)
             | Source::StreamCache(times)
             | Source::Stream(times)
-            | Source::Piece(times)
+            | Source::ShortMessage(times)
             | Source::CombineNear(times)
             | Source::FetchByte(times)
             | Source::RoundTrip(times) => times,
@@ -94,7 +94,7 @@ impl Source {
             Source::StreamNear(_) => &Calibration::STREAMS_NEAR,
             Source::StreamCache(_) => &Calibration::STREAMS_CACHE,
             Source::Stream(_) => &Calibration::STREAMS,
-            Source::Piece(_) => &[Figure::Piece],
+            Source::ShortMessage(_) => &[Figure::ShortMessage],
             Source::CopyNear => &[Figure::CopyNear],
             Source::CombineNear(_) => &[Figure::CombineNear],
             Source::Cache => &[Figure::Cache],
@@ -152,7 +152,7 @@ macro_rules! prices {
 
 use Source::{
     Cache, CombineNear, CopyNear, FetchByte, FetchCall, Line, LineCache, LineNear, Memory, NetByte,
-    Piece, RoundTrip, Start, Stream, StreamCache, StreamNear,
+    RoundTrip, ShortMessage, Start, Stream, StreamCache, StreamNear,
 };
 
 // Starting values, and the multiples of figures, are fitted to measurements on a virtual machine
@@ -177,8 +177,8 @@ prices! {
     way = "way", Start(RING), "Time of a message through shared memory in addition to a cache line.";
     recv = "recv", Start(75.0), "Work of its receiver, in addition to a cache line.";
     eager = "eager-bytes", Start(8192.0), "Largest eager message in shared memory, bytes.";
-    send_byte = "eager-send-byte", Piece(0.5), "Work of the sender for an eager byte.";
-    recv_byte = "eager-recv-byte", Piece(0.5), "Work of the receiver for an eager byte.";
+    send_byte = "eager-send-byte", ShortMessage(0.5), "Work of the sender for an eager byte.";
+    recv_byte = "eager-recv-byte", ShortMessage(0.5), "Work of the receiver for an eager byte.";
     long_byte = "long-byte", Stream(1.0), "A byte of a longer message: both sides copy at the same time.";
     fetch = "fetch", FetchCall, "A call that reads another process's memory.";
     fetch_byte = "fetch-byte", FetchByte(1.5), "A byte of such a call.";

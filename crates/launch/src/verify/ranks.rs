@@ -14,7 +14,7 @@ use super::cells::{Cell, What};
 
 /// Bytes that are moved before the first batch, and most repetitions of that: shared buffers grow
 /// while they are used (`kw_base::working_set`), and the first use of a page takes longer than all
-/// else. A program's buffers have their lengths soon.
+/// else. In a program they soon have their final lengths.
 const UNTIMED: u64 = 40 << 20;
 const MOST_UNTIMED: u64 = 4096;
 /// Batches.

@@ -31,7 +31,8 @@ pub(super) fn of_window(handle: usize) -> usize {
     handle | WINDOW
 }
 
-/// A communicator or a window. It is never freed, because there are no more than the launcher is told of.
+/// A communicator or a window. It is never freed, because there are no more than the launcher is
+/// told of.
 #[derive(Debug)]
 pub(super) struct Comm {
     /// Its number in records.
@@ -366,7 +367,8 @@ fn ask() -> Option<&'static Ask> {
     static ASK: OnceLock<Option<Ask>> = OnceLock::new();
     let look = || {
         let of = |name| Some(next::find(name)).filter(|f| *f != 0);
-        // SAFETY: functions of these names have these parameters, handles being words or pointers to
+        // SAFETY: functions of these names have these parameters, handles being words or pointers
+        // to
         // them, in every ABI.
         unsafe {
             Some(Ask {

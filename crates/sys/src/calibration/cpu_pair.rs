@@ -23,8 +23,8 @@ const OWN: usize = 1 << 20;
 const OWNS: (usize, usize) = (256 << 10, 4 << 20);
 /// Bytes of a short read of the other's memory.
 const FETCH_SHORT: u64 = 4 << 10;
-/// Bytes of a short message: a slot.
-const SHORT: u64 = 8 << 10;
+/// Bytes of a short message.
+const SHORT: u64 = pool::SLOT as u64;
 /// Bytes of a piece, as for long messages.
 const PIECE: u64 = pool::piece_of(1 << 20);
 /// Most pieces that may be filled and not drained.
@@ -211,7 +211,7 @@ fn stream_of(cpu: usize, len: u64) -> Option<u64> {
 
 /// The copy of a short message into a shared area and the copy out of it, one after the other, in
 /// picoseconds per 1024 bytes; `line`: the time of the word that tells of it.
-pub(super) fn piece(cpu: usize, line: u64) -> Option<u64> {
+pub(super) fn short_message(cpu: usize, line: u64) -> Option<u64> {
     let areas = [touched(2 * own())?, touched(2 * own())?];
     let theirs = areas.clone();
     let answer = move |shared: &Shared| {

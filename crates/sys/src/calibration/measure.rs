@@ -4,7 +4,7 @@
 //! sleeps the lower quartile): a disturbance makes a batch longer. If other programs had the CPUs
 //! all that time, a figure is implausible, and its built-in value is used.
 
-use super::cpu_pair::{OVER, Shared, between, fetch, fetch_both, piece, wake};
+use super::cpu_pair::{OVER, Shared, between, fetch, fetch_both, short_message, wake};
 use crate::buf::Buf;
 use crate::reduce::{Kernel, Op};
 use crate::{clock, cpus, threads, topology};
@@ -58,7 +58,8 @@ fn measure_here() -> Calibration {
     let near = [2, 1, 3, 0]
         .into_iter()
         .find_map(|i| Some((pairs[i]?.1, between[i].line)));
-    let piece = near.and_then(|(cpu, line)| piece(cpu, line)).unwrap_or(0);
+    let short = near.and_then(|(cpu, line)| short_message(cpu, line));
+    let short = short.unwrap_or(0);
     let farthest = pairs.iter().flatten().next_back().map(|(_, other)| *other);
     let wake = farthest.and_then(wake);
     let (call, rate) = fetch(farthest).unwrap_or_default();
@@ -79,7 +80,7 @@ fn measure_here() -> Calibration {
         Figure::StreamCache => between[1].stream,
         Figure::StreamPackage => between[2].stream,
         Figure::StreamHost => between[3].stream,
-        Figure::Piece => piece,
+        Figure::ShortMessage => short,
         Figure::FetchCall => call,
         Figure::FetchRate => rate,
         Figure::FetchBoth => both.unwrap_or(0),
@@ -119,36 +120,31 @@ fn pairs(
     pairs
 }
 
-/// Picoseconds per operation of the shortest batch; a batch returns how many it did.
-pub(super) fn best(mut batch: impl FnMut() -> u64) -> u64 {
-    let end = clock::now() + SHARE;
-    let mut least = u64::MAX;
-    loop {
-        let begin = clock::now();
-        let times = batch();
-        let now = clock::now();
-        least = least.min((now.0 - begin.0) * 1000 / times.max(1));
-        if now >= end {
-            return least.max(1);
-        }
-    }
-}
-
-/// Picoseconds per operation of the median batch, for what another state of the machine makes
-/// shorter in some batches.
-pub(super) fn median(mut batch: impl FnMut() -> u64) -> u64 {
+/// Picoseconds per operation of each batch; a batch returns how many it did.
+fn each(mut batch: impl FnMut() -> u64) -> Vec<u64> {
     let end = clock::now() + SHARE;
     let mut all = Vec::new();
     loop {
         let begin = clock::now();
         let times = batch();
         let now = clock::now();
-        all.push((now.0 - begin.0) * 1000 / times.max(1));
+        all.push(((now.0 - begin.0) * 1000 / times.max(1)).max(1));
         if now >= end {
-            all.sort_unstable();
-            return all[all.len() / 2].max(1);
+            return all;
         }
     }
+}
+
+/// The shortest of them.
+pub(super) fn best(batch: impl FnMut() -> u64) -> u64 {
+    each(batch).into_iter().min().unwrap_or(1)
+}
+
+/// Their median, where another state of the machine makes some batches shorter.
+pub(super) fn median(batch: impl FnMut() -> u64) -> u64 {
+    let mut all = each(batch);
+    all.sort_unstable();
+    all[all.len() / 2]
 }
 
 /// Picoseconds per 1024 bytes, from those for this many.

@@ -1,4 +1,5 @@
-//! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. Traces of
+//! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. Traces
+//! of
 //! earlier versions do not contain the window of a lock, nor whether MPI_Win_lock shares it: there
 //! the two may be unrelated.
 
@@ -125,7 +126,8 @@ impl Locks {
         }
     }
 
-    /// The last lock of another rank that ended during a call, excluded its own, and was held for at
+    /// The last lock of another rank that ended during a call, excluded its own, and was held for
+    /// at
     /// least half of the time until then.
     fn last(&self, trace: &Trace, waiting: &Waiting, of: Of) -> Option<Released> {
         let call = &trace.calls[waiting.call as usize];
@@ -192,7 +194,8 @@ mod tests {
         );
     }
 
-    /// Whether rank 1 waits in MPI_Win_unlock until rank 0's; of each: window, target, kind of lock.
+    /// Whether rank 1 waits in MPI_Win_unlock until rank 0's; of each: window, target, kind of
+    /// lock.
     fn waited(holds: (i64, i64, &str), waits: (i64, i64, &str)) -> bool {
         let mut maker = Maker::new(2);
         for (rank, (window, target, mode), times) in [
