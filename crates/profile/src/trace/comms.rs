@@ -368,8 +368,7 @@ fn ask() -> Option<&'static Ask> {
     let look = || {
         let of = |name| Some(next::find(name)).filter(|f| *f != 0);
         // SAFETY: functions of these names have these parameters, handles being words or pointers
-        // to
-        // them, in every ABI.
+        // to them, in every ABI.
         unsafe {
             Some(Ask {
                 group: std::mem::transmute::<usize, Comm2>(of(c"PMPI_Comm_group")?),

@@ -1,7 +1,6 @@
 //! Waits for locks of windows: which rank held a lock of the same rank's memory meanwhile. Traces
-//! of
-//! earlier versions do not contain the window of a lock, nor whether MPI_Win_lock shares it: there
-//! the two may be unrelated.
+//! of earlier versions do not contain the window of a lock, nor whether MPI_Win_lock shares it:
+//! there the two may be unrelated.
 
 use super::waits::{Class, Wait, until};
 use crate::model::{Call, Trace};
@@ -127,8 +126,7 @@ impl Locks {
     }
 
     /// The last lock of another rank that ended during a call, excluded its own, and was held for
-    /// at
-    /// least half of the time until then.
+    /// at least half of the time until then.
     fn last(&self, trace: &Trace, waiting: &Waiting, of: Of) -> Option<Released> {
         let call = &trace.calls[waiting.call as usize];
         let list = self.released.get(&(call.args.comm_id, of))?;
