@@ -3,8 +3,8 @@ in messages, and what the default protocol, MPI and its collectives cost. The pa
 degradation: 100 (time - best time) / best time, of the whole program."""
 
 from . import plots, programs, trust
-from .html import Faint, Ratio, paragraph, table
-from .papers import seed
+from .html import Faint, Ratio
+from .papers import seed, show
 from .words import NETWORK
 
 PLAN = "seed003-pstswm"
@@ -12,6 +12,7 @@ BELOW = {"native": "rings in shared memory", "sockets": "TCP connections"}
 DEFAULT = "sendrecv"
 HAND = ("halving", "ring")
 ORDERS = ("row", "column", "cart")
+WHOLE = ("steps", "mesh", "algorithm", "truncation")  # options of a command as a whole
 
 
 def section(book):
@@ -22,93 +23,53 @@ def section(book):
     ]
     if not found:
         return ""
-    paper = seed("003")
     large = [one for one in found if one[0].get("truncation") == "85"]
     every = [one for one in found if one not in large]
     small = [one for one in every if "order" not in one[0]]
-    parts = [
-        paragraph(
-            f"{paper['source']}. The paper has graphs without numbers. Today: "
-            "apps/pstswm, 16 levels, on few ranks; steps and meshes as in the plan."
-        )
-    ]
-    parts.append(
-        "<h3>Figures 1 and 2: time, and how much of it in messages (T85)</h3>"
-        + paragraph(paper["runtime"], note=True)
-        + pictures(book, "runtime", "Figure 1: time (T85)", large)
-        + pictures(book, "messages", "Figure 2: how much of the time goes into messages", large)
-        + table(*runtimes(large))
-    )
-    for title, words, rows in FIGURES:
-        parts.append(
-            f"<h3>{title}</h3>"
-            + paragraph(paper[words], note=True)
-            + pictures(book, words, title, small)
-            + table(*rows(small))
-        )
-    return "".join(parts) + ordered(every)
-
-
-def ordered(found):
-    """Whether it matters which rank stands where in the mesh, where that was measured."""
-    head, rows = orders(found)
-    if not rows:
-        return ""
+    moved = orders(every)
     return (
-        "<h3>Which rank stands where in the mesh (T42)</h3>"
-        + paragraph(
-            "No figure of the paper. Ranks by rows, by columns, or as MPI_Cart_create puts them "
-            "(`order=`); ratios are of times, below 1 the other order is quicker.",
-            note=True,
+        show("003", "paper")
+        + show("003", "runtime", inner=pictures(book, "runtime", large))
+        + show("003", "messages", runtimes(large), inner=pictures(book, "messages", large))
+        + "".join(
+            show("003", name, rows(small), inner=pictures(book, name, small))
+            for name, rows in FIGURES.items()
         )
-        + table(head, rows)
+        + (show("003", "orders", moved) if moved else "")
     )
 
 
 def orders(found):
-    """Head and rows: the time by rows, and the other orders' with their ratio to it."""
+    """The time by rows, and the other orders' with their ratio to it."""
     by_options = {}
     for given, net, ranks, of in found:
         same, order = way(given, ("order", "steps")), given.get("order", ORDERS[0])
         for who, one in of.items():
             if one.counts:
-                by_options.setdefault((same, net, ranks, who), {})[order] = one.measured
+                place = same, NETWORK[net], ranks, who
+                by_options.setdefault(place, {})[order] = one.measured
     rows = []
-    for (same, net, ranks, who), times in by_options.items():
+    for place, times in by_options.items():
         if len(times) > 1:
             first, *others = (times.get(order) for order in ORDERS)
-            ratios = [
-                Ratio.of(trust.against(one, first)) if one and first else None for one in others
-            ]
             seconds = [one and programs.said(one) for one in (first, *others)]
-            rows.append((same, NETWORK[net], ranks, who, *seconds, *ratios))
-    return [
-        "Options",
-        "Network",
-        "Ranks",
-        "Library",
-        *(f"{order}, s" for order in ORDERS),
-        *(f"{order} : row" for order in ORDERS[1:]),
-    ], rows
+            both = [one and first and trust.against(one, first) for one in others]
+            rows.append((*place, *seconds, *map(Ratio.of, both)))
+    return rows
 
 
-def pictures(book, name, title, found):
+def pictures(book, name, found):
     """A figure as bars, a picture a network."""
-    parts = []
+    (unit, bars), one, parts = BARS[name], seed("003")["shown"][name], ""
     for net in dict.fromkeys(net for _, net, _, _ in found):
-        unit, bars = BARS[name]
-        here = bars([one for one in found if one[1] == net])
-        groups = {group: of for group, of in here.items() if of}
+        here = [*bars([one for one in found if one[1] == net]).items()]
+        groups = [(group, of) for group, of in here if of]
         for at in range(0, len(groups), 7):
-            some = dict([*groups.items()][at : at + 7])
-            parts.append(
-                book.picture(
-                    f"pstswm-{name}-{net}-{at // 7}",
-                    plots.bars(some, unit, f"{title.split(':')[0]}, {NETWORK[net]}"),
-                    f"{title}, {NETWORK[net]}",
-                )
-            )
-    return "".join(parts)
+            title = f"{one['figure'].split(':')[0]}, {NETWORK[net]}"
+            drawn = plots.bars(dict(groups[at : at + 7]), unit, title)
+            file = f"pstswm-{name}-{net}-{at // 7}"
+            parts += book.picture(file, drawn, f"{one['figure']}, {NETWORK[net]}")
+    return parts
 
 
 def short(words):
@@ -121,53 +82,47 @@ def mesh(given):
     return f"{given.get('mesh', '')} {way(given)}".replace(" as it is", "")
 
 
-def runtime_bars(found):
-    """Seconds by algorithm, ranks and options."""
+def large_bars(found, value):
+    """By algorithm, ranks and options: a value of every library that has one."""
     return {
         short(f"{algorithm(given)} {ranks} {mesh(given)}"): {
-            who: one.measured for who, one in of.items() if one.counts
+            who: value(one) for who, one in of.items() if one.counts and value(one)
         }
         for given, _, ranks, of in found
     }
+
+
+def runtime_bars(found):
+    """Seconds."""
+    return large_bars(found, lambda one: one.measured)
 
 
 def message_bars(found):
     """The per cent of the time that went into messages, of several ranks."""
-    return {
-        short(f"{algorithm(given)} {ranks} {mesh(given)}"): {
-            who: one.middle(one.messages) for who, one in of.items() if one.counts and one.messages
-        }
-        for given, _, ranks, of in found
-        if ranks > 1
-    }
+    several = [one for one in found if one[2] > 1]
+    return large_bars(several, lambda one: one.messages and one.middle(one.messages))
 
 
 def grouped(found, choose):
     """{group: {who: degradation}} of what `choose` makes of the runs of a place: (group, one,
     best)."""
     groups = {}
-    for (name, _, _, who), some in by_place(found).items():
+    for (name, *_, who), some in by_place(found).items():
         for group, one, best in choose(name, some):
             ratio = trust.against(one.measured, best.measured)
-            groups.setdefault(short(group), {})[who] = trust.Measured(
-                100 * (ratio.ratio - 1),
-                {at: 100 * (of - 1) for at, of in enumerate(ratio.rounds)},
-                ratio.grey,
-            )
+            rounds = {at: 100 * (of - 1) for at, of in enumerate(ratio.rounds)}
+            degraded = trust.Measured(100 * (ratio.ratio - 1), rounds, ratio.grey)
+            groups.setdefault(short(group), {})[who] = degraded
     return groups
 
 
 def protocol_bars(found):
     """Every protocol by hand over the quickest."""
-    without = ("steps", "mesh", "algorithm", "truncation", "transpose", "sum")
+    name_of = lambda given: way(given, (*WHOLE, "transpose", "sum")).replace("protocol=", "")
     return grouped(
         found,
         lambda name, some: [
-            (
-                f"{name} {way(given, without)}".replace("protocol=", ""),
-                one,
-                quickest(by_hand(some))[1],
-            )
+            (f"{name} {name_of(given)}", one, quickest(by_hand(some))[1])
             for given, one in by_hand(some)
         ],
     )
@@ -178,11 +133,15 @@ def native_bars(found):
     return grouped(
         found,
         lambda name, some: [
-            (f"{name} over {given['protocol']}", quickest(by_hand(some))[1], one)
-            for given, one in some
-            if by_hand(some) and given.get("protocol") in BELOW
+            (f"{name} over {given['protocol']}", best[1], one) for best, given, one in below(some)
         ],
     )
+
+
+def below(some):
+    """The quickest of MPI, and options and figure of what lies below it."""
+    best = quickest(by_hand(some))
+    return [(best, *one) for one in some if best and one[0].get("protocol") in BELOW]
 
 
 def collective_bars(found):
@@ -193,10 +152,7 @@ def collective_bars(found):
             (f"{way(given)} over {words}", one, best[1])
             for given, one in some
             if name == "TN" and not is_hand(given)
-            for words, best in (
-                ("MPI", quickest(by_hand(some))),
-                ("all", quickest([pair for pair in some if is_hand(pair[0])])),
-            )
+            for words, best in (("MPI", quickest(by_hand(some))), ("all", quickest_hand(some)))
             if best
         ],
     )
@@ -228,7 +184,7 @@ def is_hand(given):
     )
 
 
-def way(given, without=("steps", "mesh", "algorithm", "truncation")):
+def way(given, without=WHOLE):
     """What makes one command another."""
     return (
         " ".join(f"{name}={value}" for name, value in given.items() if name not in without)
@@ -237,44 +193,24 @@ def way(given, without=("steps", "mesh", "algorithm", "truncation")):
 
 
 def runtimes(found):
-    """Head and rows: seconds, speed-up over one rank, per cent in messages."""
+    """Seconds, speed-up over one rank, per cent in messages."""
     alone = {
         who: one.measured
-        for given, _, ranks, of in found
+        for _, _, ranks, of in found
         if ranks == 1
         for who, one in of.items()
         if one.counts
     }
     rows = []
     for given, net, ranks, of in found:
+        place = algorithm(given), mesh(given), NETWORK[net], ranks
         for who, one in of.items():
-            up = trust.against(alone[who], one.measured) if one.counts and who in alone else None
-            rows.append(
-                (
-                    algorithm(given),
-                    mesh(given),
-                    NETWORK[net],
-                    ranks,
-                    who,
-                    one.words(one.seconds),
-                    None
-                    if up is None
-                    else Faint(f"{up.ratio:.2f}")
-                    if up.grey
-                    else f"{up.ratio:.2f}",
-                    one.words(one.messages),
-                )
-            )
-    return [
-        "Algorithm",
-        "Mesh, options",
-        "Network",
-        "Ranks",
-        "Library",
-        "s",
-        "Speed-up",
-        "% in messages",
-    ], rows
+            up = None
+            if one.counts and who in alone:
+                ratio = trust.against(alone[who], one.measured)
+                up = (Faint if ratio.grey else str)(f"{ratio.ratio:.2f}")
+            rows.append((*place, who, one.words(one.seconds), up, one.words(one.messages)))
+    return rows
 
 
 def by_place(found):
@@ -283,7 +219,8 @@ def by_place(found):
     for given, net, ranks, of in found:
         for who, one in of.items():
             if one.counts:
-                places.setdefault((algorithm(given), net, ranks, who), []).append((given, one))
+                place = algorithm(given), NETWORK[net], ranks, who
+                places.setdefault(place, []).append((given, one))
     return places
 
 
@@ -291,15 +228,21 @@ def quickest(some):
     return min(some, key=lambda pair: pair[1].measured, default=None)
 
 
+def quickest_hand(some):
+    """The quickest by hand, of MPI or below it."""
+    return quickest([pair for pair in some if is_hand(pair[0])])
+
+
+def seconds(one):
+    return programs.said(one.measured)
+
+
 def degradation(one, best):
     """In per cent."""
     found = trust.against(one.measured, best.measured)
-    words = f"{100 * (found.ratio - 1):.1f} %" + (
-        f" ({100 * (min(found.rounds) - 1):.1f} to {100 * (max(found.rounds) - 1):.1f})"
-        if len(found.rounds) > 1
-        else ""
-    )
-    return Faint(words) if found.grey else words
+    low, high = (100 * (end(found.rounds, default=1) - 1) for end in (min, max))
+    span = f" ({low:.1f} to {high:.1f})" if len(found.rounds) > 1 else ""
+    return (Faint if found.grey else str)(f"{100 * (found.ratio - 1):.1f} %{span}")
 
 
 def by_hand(some):
@@ -312,107 +255,40 @@ def by_hand(some):
 
 
 def defaults(found):
-    """Head and rows of Figure 3."""
-    rows = []
-    for (name, net, ranks, who), some in by_place(found).items():
+    """Figure 3."""
+    rows, without = [], ("steps", "mesh", "algorithm", "transpose", "sum")
+    for place, some in by_place(found).items():
         hand = by_hand(some)
         of = [one for given, one in hand if given.get("protocol", DEFAULT) == DEFAULT]
-        best = quickest(hand)
         if of and len(hand) > 1:
-            rows.append(
-                (
-                    name,
-                    NETWORK[net],
-                    ranks,
-                    who,
-                    programs.said(of[0].measured),
-                    programs.said(best[1].measured),
-                    way(best[0], ("steps", "mesh", "algorithm", "transpose", "sum")),
-                    degradation(of[0], best[1]),
-                )
-            )
-    return [
-        "Algorithm",
-        "Network",
-        "Ranks",
-        "Library",
-        "MPI_Sendrecv, s",
-        "the quickest, s",
-        "which",
-        "Degradation",
-    ], rows
+            given, best = quickest(hand)
+            times = seconds(of[0]), seconds(best), way(given, without)
+            rows.append((*place, *times, degradation(of[0], best)))
+    return rows
 
 
 def natives(found):
-    """Head and rows of Figure 4."""
-    rows = []
-    for (name, net, ranks, who), some in by_place(found).items():
-        best = quickest(by_hand(some))
-        rows += [
-            (
-                name,
-                NETWORK[net],
-                ranks,
-                who,
-                programs.said(best[1].measured),
-                BELOW[given["protocol"]],
-                programs.said(one.measured),
-                degradation(best[1], one),
-            )
-            for given, one in some
-            if best and given.get("protocol") in BELOW
-        ]
+    """Figure 4."""
     return [
-        "Algorithm",
-        "Network",
-        "Ranks",
-        "Library",
-        "the quickest protocol of MPI, s",
-        "Below MPI",
-        "s",
-        "Degradation",
-    ], rows
+        (*place, seconds(best), BELOW[given["protocol"]], seconds(one), degradation(best, one))
+        for place, some in by_place(found).items()
+        for (_, best), given, one in below(some)
+    ]
 
 
 def collectives(found):
-    """Head and rows of Figure 5."""
+    """Figure 5."""
     rows = []
-    for (name, net, ranks, who), some in by_place(found).items():
-        best, every = quickest(by_hand(some)), quickest([pair for pair in some if is_hand(pair[0])])
-        rows += [
-            (
-                NETWORK[net],
-                ranks,
-                who,
-                way(given),
-                programs.said(one.measured),
-                programs.said(best[1].measured),
-                degradation(one, best[1]),
-                programs.said(every[1].measured),
-                degradation(one, every[1]),
-            )
-            for given, one in some
-            if name == "TN" and best and not is_hand(given)
-        ]
-    return [
-        "Network",
-        "Ranks",
-        "Library",
-        "Collectives",
-        "s",
-        "the quickest by hand, s",
-        "Degradation",
-        "the quickest by hand or below MPI, s",
-        "Degradation",
-    ], rows
+    for (name, *place), some in by_place(found).items():
+        bests = quickest(by_hand(some)), quickest_hand(some)
+        for given, one in some:
+            if name == "TN" and bests[0] and not is_hand(given):
+                over = [
+                    cell for _, best in bests for cell in (seconds(best), degradation(one, best))
+                ]
+                rows.append((*place, way(given), seconds(one), *over))
+    return rows
 
 
-FIGURES = (
-    ("Figure 3: what the default protocol costs (T42)", "protocol", defaults),
-    ("Figure 4: what MPI costs beside what lies below it (T42)", "native", natives),
-    (
-        "Figure 5: what the collectives cost beside what is written by hand (TN, T42)",
-        "collectives",
-        collectives,
-    ),
-)
+# Rows of the figures of the small problem.
+FIGURES = {"protocol": defaults, "native": natives, "collectives": collectives}

@@ -540,8 +540,8 @@ def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
         "1.1 (1.1 to 1.1)",
         "protocol=nonblocking ahead=yes",
         "9.1 % (9.1 to 9.1)",
-    ) in pstswm.defaults(small)[1]
-    below = pstswm.natives(small)[1]
+    ) in pstswm.defaults(small)
+    below = pstswm.natives(small)
     assert (
         "DP",
         "shared memory",
@@ -564,9 +564,9 @@ def test_pstswm_stands_beside_the_words_of_its_paper(tmp_path):
         "-10.0 % (-10.0 to -10.0)",
         "0.8 (0.8 to 0.8)",
         "23.7 % (23.7 to 23.7)",
-    ) in pstswm.collectives(small)[1]
+    ) in pstswm.collectives(small)
     assert "SHMEM" in page and "12.5" in page and "Figure 4" in page
-    every, mesh = pstswm.orders(found)[1], "transpose=alltoallv sum=allreduce mesh=2x2"
+    every, mesh = pstswm.orders(found), "transpose=alltoallv sum=allreduce mesh=2x2"
     place = (mesh, "shared memory", 4, "kittiwake")
     ((column, cart),) = (row[-2:] for row in every if row[:4] == place)
     assert len(every) == 8 and column.ratio == 1 and cart.ratio == pytest.approx(2 / 3)

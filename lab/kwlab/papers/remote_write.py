@@ -1,69 +1,39 @@
 """Table 1 of *MPI/MBCF*, and how often the write protocol could be used."""
 
 from .. import analysis, plots
-from ..html import Ratio, paragraph, table
+from ..html import Ratio
 from ..words import NETWORK, networks, per_cent, size
-from .common import ours_to_best, seed
+from .common import ours_to_best, seed, show
 
 
 def mbcf(book):
     """Table 1 of MPI/MBCF beside today's."""
     paper, data = seed("000"), book.medians("p2p")
-    trips = data[
-        (data.op == "pingpong") & (data["mode"] == "send") & (data.bytes == 0) & (data.ranks == 2)
-    ]
-    streams = data[
-        (data.op == "stream")
-        & (data["mode"] == "isend")
-        & data.bytes.isin([256, 16384, 1048576])
-        & (data.ranks == 2)
-    ]
+    data = data[data.ranks == 2]
+    trips = data[(data.op == "pingpong") & (data["mode"] == "send") & (data.bytes == 0)]
+    streams = data[(data.op == "stream") & (data["mode"] == "isend")]
+    streams = streams[streams.bytes.isin([256, 16384, 1048576])]
     if trips.empty or streams.empty:
         return ""
     who, rows = analysis.names(trips), []
     for net in networks(trips.network):
-        trip = {
-            row.who: row.measured.map(lambda us: 2 * us)
-            for row in trips[trips.network == net].itertuples()
-        }
-        rows.append(
-            (
-                "round-trip time of a 0-byte message, us",
-                NETWORK[net],
-                ours_to_best(trip),
-                *(trip.get(w) for w in who),
-            )
-        )
+        some = trips[trips.network == net].itertuples()
+        trip = {row.who: row.measured.map(lambda us: 2 * us) for row in some}
+        what = "round-trip time of a 0-byte message, us", NETWORK[net]
+        rows.append((*what, ours_to_best(trip), *map(trip.get, who)))
         for n, some in streams[streams.network == net].groupby("bytes"):
             least = dict(zip(some.who, some.low))
-            rows.append(
-                (
-                    f"peak bandwidth of {size(n)} messages, MB/s",
-                    NETWORK[net],
-                    ours_to_best(least),
-                    *(n / least[w] if w in least else None for w in who),
-                )
-            )
-    then = [
-        (
-            row["what"],
-            paper["source"].split(";")[-1].strip(),
-            Ratio(
-                row["values"][0] / row["values"][2]
-                if "time" in row["what"]
-                else row["values"][2] / row["values"][0]
-            ),
-            *row["values"],
-        )
-        for row in paper["row"]
-    ]
+            what = f"peak bandwidth of {size(n)} messages, MB/s", NETWORK[net]
+            rates = (n / least[w] if w in least else None for w in who)
+            rows.append((*what, ours_to_best(least), *rates))
+    where, then = paper["source"].split(";")[-1].strip(), []
+    for row in paper["row"]:
+        ours, _, peer = row["values"]
+        ratio = Ratio(ours / peer if "time" in row["what"] else peer / ours)
+        then.append((row["what"], where, ratio, *row["values"]))
     return (
-        paragraph(
-            f"{paper['source']}. SR is with remote write, NSR without. Ratios are of times, "
-            "so that below 1 is better: SR to MPICH in the paper, ours to the best peer's today."
-        )
-        + table(["The paper", "Network", "Ratio", *paper["columns"]], then)
-        + table(["Today", "Network", "Ratio", *who], rows)
+        show("000", "mbcf", then, paper["columns"])
+        + show("000", "mbcf-today", rows, who)
         + availability(book)
     )
 
@@ -77,23 +47,11 @@ def availability(book):
     }
     if not rates:
         return ""
-    modes = sorted({mode for _, mode in rates}, key=lambda mode: int(mode.split()[-1]))
+    bytes_of = lambda mode: int(mode.split()[-1])
+    modes = sorted({mode for _, mode in rates}, key=bytes_of)
     rows = [
         (NETWORK[net], *(per_cent(rates.get((net, mode))) for mode in modes))
         for net in networks(net for net, _ in rates)
     ]
-    return (
-        "<h3>Availability rate of remote write</h3>"
-        + paragraph(
-            "Share of the bytes sent that were written straight into announced receives, "
-            "from Kittiwake's counters (the paper's Table 2 has it for its programs: 0.02 to "
-            "97.15 %). Short messages are sent at once and never announced."
-        )
-        + table(
-            [
-                "Network",
-                *(f"messages of {plots.size_label(int(mode.split()[-1]))}" for mode in modes),
-            ],
-            rows,
-        )
-    )
+    columns = [f"messages of {plots.size_label(bytes_of(mode))}" for mode in modes]
+    return show("000", "availability", rows, columns)
