@@ -13,29 +13,15 @@ pub mod status;
 
 #[cfg(not(test))]
 mod plain;
-#[cfg(not(test))]
-mod shells;
 
-use kw_abi_shim::{Abi, Constants};
+use kw_abi_shim::Constants;
 use std::ffi::{CStr, c_int, c_void};
 
-/// MPICH's ABI.
-#[derive(Clone, Copy, Debug)]
-pub struct Here;
-
-impl Abi for Here {
-    type Comm = handle::Comm;
-    type Datatype = handle::Datatype;
-    type File = handle::File;
-    type Request = handle::Request;
-    type Session = handle::Session;
-    type Win = handle::Win;
-    type Status = status::Status;
-    const LIBRARY: &'static CStr = c"libmpi.so.12";
-    const FIRST_ADDED: c_int = 1 << 30;
+kw_abi_shim::shim! {
+    /// MPICH's ABI.
+    library c"libmpi.so.12",
+    errors from 1 << 30
 }
-
-include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
 #[cfg(test)]
 mod tests {

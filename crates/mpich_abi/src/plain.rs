@@ -89,17 +89,3 @@ pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
     // SAFETY: the caller's promise.
     unsafe { by_hand::copy_as_it_is(value, copied, flag) }
 }
-
-/// Registers a hook of the Fortran layer of this ABI for a request's operations.
-///
-/// # Safety
-/// That of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_abi_shim_Request_hook(
-    request: c_int,
-    hook: usize,
-    data: usize,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { by_hand::request_hook::<crate::Here>(request, hook, data) }
-}

@@ -15,30 +15,16 @@ pub mod status;
 mod cxx;
 #[cfg(not(test))]
 mod plain;
-#[cfg(not(test))]
-mod shells;
 
-use kw_abi_shim::{Abi, Constants};
+use kw_abi_shim::Constants;
 use std::ffi::{CStr, c_int, c_void};
 
-/// Open MPI's ABI.
-#[derive(Clone, Copy, Debug)]
-pub struct Here;
-
-impl Abi for Here {
-    type Comm = handle::Comm;
-    type Datatype = handle::Datatype;
-    type File = handle::File;
-    type Request = handle::Request;
-    type Session = handle::Session;
-    type Win = handle::Win;
-    type Status = status::Status;
-    const LIBRARY: &'static CStr = c"libmpi.so.40";
+kw_abi_shim::shim! {
+    /// Open MPI's ABI.
+    library c"libmpi.so.40",
     // as in the standard ABI: no constant of this one is as large
-    const FIRST_ADDED: c_int = 1 << 14;
+    errors from 1 << 14
 }
-
-include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
 #[cfg(test)]
 mod tests {

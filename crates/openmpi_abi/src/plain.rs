@@ -129,17 +129,3 @@ attributes! {
     OMPI_C_MPI_TYPE_NULL_COPY_FN OMPI_C_MPI_TYPE_DUP_FN OMPI_C_MPI_TYPE_NULL_DELETE_FN;
     OMPI_C_MPI_WIN_NULL_COPY_FN OMPI_C_MPI_WIN_DUP_FN OMPI_C_MPI_WIN_NULL_DELETE_FN;
 }
-
-/// Registers a hook of the Fortran layer of this ABI for a request's operations.
-///
-/// # Safety
-/// That of `kw_MPI_Request_hook` (`crates/abi/src/hook.rs`).
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kw_abi_shim_Request_hook(
-    request: usize,
-    hook: usize,
-    data: usize,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { by_hand::request_hook::<crate::Here>(request, hook, data) }
-}
