@@ -192,82 +192,40 @@ at_offset! {
     file_write_at_all, file_iwrite_at_all, "write_at_all", true, true;
 }
 
-/// Functions at a file pointer that have a nonblocking form.
+/// Functions at a file pointer; those that are not ordered have a nonblocking form.
 macro_rules! at_pointer {
-    ($($name:ident, $later:ident, $doc:literal, $writes:literal, $place:ident, $collective:literal;)*) => {$(
+    ($($name:ident $($later:ident)?, $doc:literal, $writes:literal, $place:ident, $collective:literal;)*) => {$(
         #[doc = concat!("MPI_File_", $doc)]
         pub fn $name(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH, status: StatusOut) -> Res {
             now(mpi, fh, how!($writes, AccessStart::$place, $collective), User { addr: buf, count, datatype }, status)
         }
 
-        #[doc = concat!("MPI_File_i", $doc)]
+        $(#[doc = concat!("MPI_File_i", $doc)]
         pub fn $later(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH, request: Out<RequestH>) -> Res {
             request.set(start(mpi, fh, how!($writes, AccessStart::$place, $collective), User { addr: buf, count, datatype })?);
             Ok(())
-        }
+        })?
     )*};
 }
 
 at_pointer! {
-    file_read, file_iread, "read", false, Pointer, false;
-    file_write, file_iwrite, "write", true, Pointer, false;
-    file_read_all, file_iread_all, "read_all", false, Pointer, true;
-    file_write_all, file_iwrite_all, "write_all", true, Pointer, true;
-    file_read_shared, file_iread_shared, "read_shared", false, Shared, false;
-    file_write_shared, file_iwrite_shared, "write_shared", true, Shared, false;
+    file_read file_iread, "read", false, Pointer, false;
+    file_write file_iwrite, "write", true, Pointer, false;
+    file_read_all file_iread_all, "read_all", false, Pointer, true;
+    file_write_all file_iwrite_all, "write_all", true, Pointer, true;
+    file_read_shared file_iread_shared, "read_shared", false, Shared, false;
+    file_write_shared file_iwrite_shared, "write_shared", true, Shared, false;
+    file_read_ordered, "read_ordered", false, Ordered, true;
+    file_write_ordered, "write_ordered", true, Ordered, true;
 }
 
-/// MPI_File_read_ordered
-pub fn file_read_ordered(
-    mpi: &'static Mpi,
-    fh: FileH,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    status: StatusOut,
-) -> Res {
-    now(
-        mpi,
-        fh,
-        how!(false, AccessStart::Ordered, true),
-        User {
-            addr: buf,
-            count,
-            datatype,
-        },
-        status,
-    )
-}
-
-/// MPI_File_write_ordered
-pub fn file_write_ordered(
-    mpi: &'static Mpi,
-    fh: FileH,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-    status: StatusOut,
-) -> Res {
-    now(
-        mpi,
-        fh,
-        how!(true, AccessStart::Ordered, true),
-        User {
-            addr: buf,
-            count,
-            datatype,
-        },
-        status,
-    )
-}
-
-/// Split collective functions at a file pointer.
+/// Split collective functions, at a file pointer or at an offset.
 macro_rules! split {
-    ($($begin:ident, $end:ident, $doc:literal, $writes:literal, $place:ident;)*) => {$(
+    ($($begin:ident($($offset:ident)?), $end:ident, $doc:literal, $writes:literal, $place:expr;)*) => {$(
         #[doc = concat!("MPI_File_", $doc, "_begin")]
-        pub fn $begin(mpi: &'static Mpi, fh: FileH, buf: Addr, count: i64, datatype: TypeH) -> Res {
+        pub fn $begin(mpi: &'static Mpi, fh: FileH, $($offset: i64,)? buf: Addr, count: i64, datatype: TypeH) -> Res {
             let user = User { addr: buf, count, datatype };
-            split_begin(mpi, fh, how!($writes, AccessStart::$place, true), user, concat!("MPI_File_", $doc, "_end"))
+            split_begin(mpi, fh, how!($writes, $place, true), user, concat!("MPI_File_", $doc, "_end"))
         }
 
         #[doc = concat!("MPI_File_", $doc, "_end")]
@@ -278,64 +236,10 @@ macro_rules! split {
 }
 
 split! {
-    file_read_all_begin, file_read_all_end, "read_all", false, Pointer;
-    file_write_all_begin, file_write_all_end, "write_all", true, Pointer;
-    file_read_ordered_begin, file_read_ordered_end, "read_ordered", false, Ordered;
-    file_write_ordered_begin, file_write_ordered_end, "write_ordered", true, Ordered;
-}
-
-/// MPI_File_read_at_all_begin
-pub fn file_read_at_all_begin(
-    mpi: &'static Mpi,
-    fh: FileH,
-    offset: i64,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-) -> Res {
-    let user = User {
-        addr: buf,
-        count,
-        datatype,
-    };
-    split_begin(
-        mpi,
-        fh,
-        how!(false, AccessStart::At(offset), true),
-        user,
-        "MPI_File_read_at_all_end",
-    )
-}
-
-/// MPI_File_read_at_all_end
-pub fn file_read_at_all_end(mpi: &'static Mpi, fh: FileH, _buf: Addr, status: StatusOut) -> Res {
-    split_end(mpi, fh, "MPI_File_read_at_all_end", status)
-}
-
-/// MPI_File_write_at_all_begin
-pub fn file_write_at_all_begin(
-    mpi: &'static Mpi,
-    fh: FileH,
-    offset: i64,
-    buf: Addr,
-    count: i64,
-    datatype: TypeH,
-) -> Res {
-    let user = User {
-        addr: buf,
-        count,
-        datatype,
-    };
-    split_begin(
-        mpi,
-        fh,
-        how!(true, AccessStart::At(offset), true),
-        user,
-        "MPI_File_write_at_all_end",
-    )
-}
-
-/// MPI_File_write_at_all_end
-pub fn file_write_at_all_end(mpi: &'static Mpi, fh: FileH, _buf: Addr, status: StatusOut) -> Res {
-    split_end(mpi, fh, "MPI_File_write_at_all_end", status)
+    file_read_all_begin(), file_read_all_end, "read_all", false, AccessStart::Pointer;
+    file_write_all_begin(), file_write_all_end, "write_all", true, AccessStart::Pointer;
+    file_read_ordered_begin(), file_read_ordered_end, "read_ordered", false, AccessStart::Ordered;
+    file_write_ordered_begin(), file_write_ordered_end, "write_ordered", true, AccessStart::Ordered;
+    file_read_at_all_begin(offset), file_read_at_all_end, "read_at_all", false, AccessStart::At(offset);
+    file_write_at_all_begin(offset), file_write_at_all_end, "write_at_all", true, AccessStart::At(offset);
 }

@@ -76,97 +76,51 @@ fn indexed(
     enter(tables, layout, recipe, newtype)
 }
 
-/// MPI_Type_indexed
-pub fn type_indexed(
-    mpi: &Mpi,
-    count: i64,
-    array_of_blocklengths: Ints,
-    array_of_displacements: Ints,
-    oldtype: TypeH,
-    newtype: Out<TypeH>,
-) -> Res {
-    let (lens, at) = (array_of_blocklengths, array_of_displacements);
-    indexed(mpi, count, lens, at, true, oldtype, newtype)
-}
-
-/// MPI_Type_create_hindexed
-pub fn type_create_hindexed(
-    mpi: &Mpi,
-    count: i64,
-    array_of_blocklengths: Ints,
-    array_of_displacements: Ints,
-    oldtype: TypeH,
-    newtype: Out<TypeH>,
-) -> Res {
-    let (lens, at) = (array_of_blocklengths, array_of_displacements);
-    indexed(mpi, count, lens, at, false, oldtype, newtype)
-}
-
+/// `large`: whether addresses are large counts, which their width does not tell.
 fn block(
     mpi: &Mpi,
-    head: [i64; 2],
+    count: i64,
+    len: i64,
     at: Ints,
     (in_extents, large): (bool, bool),
     oldtype: TypeH,
     newtype: Out<TypeH>,
 ) -> Res {
-    let n = checked_count("count", head[0])? as usize;
-    positive("blocklength", head[1])?;
+    let n = checked_count("count", count)? as usize;
+    positive("blocklength", len)?;
+    let large = large || in_extents && at.width() == Width::Long;
     let at = some("array_of_displacements", at, n)?;
     let kind = if in_extents {
         combiner::INDEXED_BLOCK
     } else {
         combiner::HINDEXED_BLOCK
     };
-    let mut recipe = recipe(kind, large, &head, &[], &at, in_extents);
+    let mut recipe = recipe(kind, large, &[count, len], &[], &at, in_extents);
     let mut guard = mpi.lock();
     let tables = &mut guard.above;
     let old = &tables.datatype(oldtype)?.layout;
-    let layout = old.hindexed(&blocks(old, &at, std::iter::repeat(head[1]), in_extents)?)?;
+    let layout = old.hindexed(&blocks(old, &at, std::iter::repeat(len), in_extents)?)?;
     recipe.types.push(part(tables, oldtype)?);
     enter(tables, layout, recipe, newtype)
 }
 
-/// MPI_Type_create_indexed_block
-pub fn type_create_indexed_block(
-    mpi: &Mpi,
-    count: i64,
-    blocklength: i64,
-    array_of_displacements: Ints,
-    oldtype: TypeH,
-    newtype: Out<TypeH>,
-) -> Res {
-    let at = array_of_displacements;
-    let how = (true, at.width() == Width::Long);
-    block(mpi, [count, blocklength], at, how, oldtype, newtype)
+/// Functions with the lengths of the blocks, or one for all; their datatype is made by `$make` from
+/// these and `$how`, which tells the functions apart.
+macro_rules! functions {
+    ($($name:ident, $doc:literal, $len:ident: $type:ty, $make:ident, $how:expr;)*) => {$(
+        #[doc = concat!("MPI_Type_", $doc)]
+        pub fn $name(mpi: &Mpi, count: i64, $len: $type, array_of_displacements: Ints, oldtype: TypeH, newtype: Out<TypeH>) -> Res {
+            $make(mpi, count, $len, array_of_displacements, $how, oldtype, newtype)
+        }
+    )*};
 }
 
-/// MPI_Type_create_hindexed_block
-pub fn type_create_hindexed_block(
-    mpi: &Mpi,
-    count: i64,
-    blocklength: i64,
-    array_of_displacements: Ints,
-    oldtype: TypeH,
-    newtype: Out<TypeH>,
-) -> Res {
-    let head = [count, blocklength];
-    let at = array_of_displacements;
-    block(mpi, head, at, (false, false), oldtype, newtype)
-}
-
-/// MPI_Type_create_hindexed_block_c
-pub fn type_create_hindexed_block_c(
-    mpi: &Mpi,
-    count: i64,
-    blocklength: i64,
-    array_of_displacements: Ints,
-    oldtype: TypeH,
-    newtype: Out<TypeH>,
-) -> Res {
-    let head = [count, blocklength];
-    let at = array_of_displacements;
-    block(mpi, head, at, (false, true), oldtype, newtype)
+functions! {
+    type_indexed, "indexed", array_of_blocklengths: Ints, indexed, true;
+    type_create_hindexed, "create_hindexed", array_of_blocklengths: Ints, indexed, false;
+    type_create_indexed_block, "create_indexed_block", blocklength: i64, block, (true, false);
+    type_create_hindexed_block, "create_hindexed_block", blocklength: i64, block, (false, false);
+    type_create_hindexed_block_c, "create_hindexed_block_c", blocklength: i64, block, (false, true);
 }
 
 /// MPI_Type_create_struct
