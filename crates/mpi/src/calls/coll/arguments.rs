@@ -1,13 +1,13 @@
 //! Checks the arguments of collective calls, and converts them to the input of a plan.
 
-use super::plan::{ApartArgs, ListArgs};
+use super::side::{ApartArgs, ListArgs, Names};
 use kw_engine::Memory;
 use kw_objects::Comm;
 use kw_objects::error::{Class, Fault, Res, fail};
 use kw_objects::handle::{CommH, TypeH};
 use kw_objects::lists::Lists;
 use kw_objects::state::Tables;
-use kw_sys::args::{Array, Ints};
+use kw_sys::args::Ints;
 use kw_sys::buf::{Addr, Buf};
 use kw_types::layout::basic;
 
@@ -212,53 +212,19 @@ pub(crate) fn refuse_same(send: Addr, recv: Addr, bytes: u64) -> Res {
     Ok(())
 }
 
-/// The check if `blocks` are parts of the other buffer: one of them begins where `whole` does.
-pub(crate) fn refuse_same_start(whole: Addr, bytes: u64, blocks: ListArgs, n: u32) -> Res {
-    let (addr, counts, displs, _) = blocks;
-    let first = |i: usize| counts.get(i) > 0 && displs.get(i) == 0;
-    if whole == addr && (0..n as usize).any(first) {
-        return refuse_same(whole, addr, bytes);
-    }
-    Ok(())
-}
-
-/// The check for two buffers of blocks. Disjoint blocks may be counted from the same address; but
-/// if block `i` of both has the same elements, the call is certainly wrong.
-pub(crate) fn refuse_same_blocks(s: ListArgs, r: ListArgs, n: u32) -> Res {
-    let types = |t: TypeH| move |_| t;
-    refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
-}
-
-/// The check with a datatype for each block.
-pub(crate) fn refuse_same_apart(s: ApartArgs, r: ApartArgs, n: u32) -> Res {
-    let types = |t: Array<TypeH>| move |i| t.get(i);
-    refuse_same_each((s.0, s.1, s.2, types(s.3)), (r.0, r.1, r.2, types(r.3)), n)
-}
-
-type Each<F> = (Addr, Ints, Ints, F);
-
-fn refuse_same_each<F: Fn(usize) -> TypeH>(s: Each<F>, r: Each<F>, n: u32) -> Res {
-    let filled = |i: usize| s.1.get(i) > 0 && r.1.get(i) > 0;
-    let same = |i: usize| filled(i) && s.2.get(i) == r.2.get(i) && s.3(i) == r.3(i);
-    if s.0 == r.0 && (0..n as usize).any(same) {
-        return refuse_same(s.0, r.0, 1);
-    }
-    Ok(())
-}
-
 /// Reads `n` counts and displacements of a buffer that is significant here and may not be
 /// MPI_IN_PLACE.
 pub(super) fn read_lists(
     tables: &Tables,
-    names: (&str, &str, &str),
-    (addr, counts, displs, datatype): (Addr, Ints, Ints, TypeH),
+    (name, displs_name): Names,
+    (addr, counts, displs, datatype): ListArgs,
     n: u32,
 ) -> Res<(Memory, Lists)> {
     let filled = || counts.is_null() || (0..n as usize).any(|i| counts.get(i) != 0);
     let units = Units::of(tables, datatype, filled);
-    let units = units.map_err(|f| rename(f, &with(names.0, "type")))?;
-    not_null(|| names.1.into(), counts.is_null(), n)?;
-    not_null(|| names.2.into(), displs.is_null(), n)?;
+    let units = units.map_err(|f| rename(f, &with(name, "type")))?;
+    not_null(|| with(name, "counts"), counts.is_null(), n)?;
+    not_null(|| displs_name.into(), displs.is_null(), n)?;
     let mut lists = Lists {
         counts: Vec::with_capacity(n as usize),
         at: displs.to_vec(n as usize),
@@ -267,12 +233,12 @@ pub(super) fn read_lists(
     for i in 0..n as usize {
         let bytes = units
             .bytes(counts.get(i))
-            .map_err(|f| rename(f, &format!("{}[{i}]", names.1)))?;
+            .map_err(|f| rename(f, &format!("{}[{i}]", with(name, "counts"))))?;
         lists.bytes = lists.bytes.saturating_add(bytes);
         let count = if bytes == 0 { 0 } else { counts.get(i) as u64 };
         lists.counts.push(count);
     }
-    check_addr(names.0, addr, lists.bytes, datatype)?;
+    check_addr(name, addr, lists.bytes, datatype)?;
     Ok((units.memory(addr), lists))
 }
 
@@ -307,7 +273,7 @@ pub(super) fn in_a_row(mut lists: Lists, size: u64, counts: Ints, n: u32) -> Res
 pub(crate) fn apart(
     tables: &Tables,
     name: &str,
-    (addr, counts, displs, types): (Addr, Ints, Ints, Array<TypeH>),
+    (addr, counts, displs, types): ApartArgs,
     n: u32,
     into: &mut Vec<Memory>,
 ) -> Res<(Vec<u64>, u64)> {

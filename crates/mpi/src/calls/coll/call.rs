@@ -2,7 +2,8 @@
 //! on an intercommunicator is separated here, and with KW_CHECK=1 the ranks compare their calls
 //! first.
 
-use super::plan::{self, ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs};
+use super::plan::{self, Plan, ReduceArgs, ScatterArgs};
+use super::side::{Args, Side};
 use super::{check, inter};
 use kw_coll::Coll;
 use kw_objects::handle::CommH;
@@ -13,15 +14,11 @@ use kw_objects::state::{State, Tables};
 pub(super) enum Call {
     Barrier,
     Bcast(Args, i32),
-    Gather(Args, Args, i32),
-    Gatherv(Args, ListArgs, i32),
-    Scatter(Args, Args, i32),
-    Scatterv(ListArgs, Args, i32),
-    Allgather(Args, Args),
-    Allgatherv(Args, ListArgs),
-    Alltoall(Args, Args),
-    Alltoallv(ListArgs, ListArgs),
-    Alltoallw(ApartArgs, ApartArgs),
+    /// With equal blocks, or with lists.
+    Gather(Side, Side, i32),
+    Scatter(Side, Side, i32),
+    Allgather(Side, Side),
+    Alltoall(Side, Side),
     Reduce(ReduceArgs, i32),
     /// Allreduce, scan and exscan.
     Everywhere(ReduceArgs, Coll),
@@ -59,20 +56,20 @@ fn special(state: &mut State, call: Call, comm: CommH) -> Plan {
 
 #[inline(always)]
 fn plain(state: &mut State, call: Call, comm: CommH) -> Plan {
+    use Side::Even;
     match call {
         Call::Barrier => plan::barrier(state, comm),
         Call::Bcast((buffer, count, datatype), root) => {
             plan::bcast(state, buffer, count, datatype, root, comm)
         }
-        Call::Gather(s, r, root) => plan::gather(state, s, r, root, comm),
-        Call::Gatherv(s, r, root) => plan::gatherv(state, s, r, root, comm),
-        Call::Scatter(s, r, root) => plan::scatter(state, s, r, root, comm),
-        Call::Scatterv(s, r, root) => plan::scatterv(state, s, r, root, comm),
-        Call::Allgather(s, r) => plan::allgather(state, s, r, comm),
-        Call::Allgatherv(s, r) => plan::allgatherv(state, s, r, comm),
-        Call::Alltoall(s, r) => plan::alltoall(state, s, r, comm),
-        Call::Alltoallv(s, r) => plan::alltoallv(state, s, r, comm),
-        Call::Alltoallw(s, r) => plan::alltoallw(state, s, r, comm),
+        Call::Gather(Even(s), Even(r), root) => plan::rooted::<true>(state, (s, r), root, comm),
+        Call::Gather(s, r, root) => plan::rooted_lists(state, (s, r), root, comm, Coll::Gather),
+        Call::Scatter(Even(s), Even(r), root) => plan::rooted::<false>(state, (s, r), root, comm),
+        Call::Scatter(s, r, root) => plan::rooted_lists(state, (s, r), root, comm, Coll::Scatter),
+        Call::Allgather(Even(s), Even(r)) => plan::exchange(state, (s, r), comm, Coll::Allgather),
+        Call::Allgather(s, r) => plan::exchange_lists(state, (s, r), comm, Coll::Allgather),
+        Call::Alltoall(Even(s), Even(r)) => plan::exchange(state, (s, r), comm, Coll::Alltoall),
+        Call::Alltoall(s, r) => plan::exchange_lists(state, (s, r), comm, Coll::Alltoall),
         Call::Reduce(args, root) => plan::reduce(state, args, root, comm),
         Call::Everywhere(args, coll) => plan::everywhere(state, args, comm, coll),
         Call::ReduceScatter(args) => plan::reduce_scatter(state, args, comm),

@@ -1,11 +1,10 @@
 //! Plans of collectives on intercommunicators (MPI 5.0, 6.2.3): the significant arguments of this
 //! rank, as a schedule of `kw_coll::inter` with its buffers.
 
-use super::arguments::{Data, apart, in_a_row, read_lists, refuse_same};
-use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
+use super::arguments::{Data, in_a_row, refuse_same};
 use super::call::Call;
-use super::plan::{ApartArgs, Args, ListArgs, Plan, ReduceArgs, ScatterArgs, data, even};
-use super::plan::{listed, mix};
+use super::plan::{Plan, ReduceArgs, ScatterArgs, even, mix};
+use super::side::{Args, BOTH_LISTED, Names, ONE_LISTED, Part, Side, listed, refuse_same_sides};
 use crate::calls::p2p::running;
 use kw_coll::inter::{self, Emit, InterCallView, Role};
 use kw_coll::{Blocks, Coll, RECV, SEND};
@@ -13,7 +12,7 @@ use kw_engine::{CommView, Memory};
 use kw_objects::Comm;
 use kw_objects::comm::PROC_NULL;
 use kw_objects::error::{Class, Res, fail};
-use kw_objects::handle::CommH;
+use kw_objects::handle::{CommH, OpH, TypeH};
 use kw_objects::lists::Lists;
 use kw_objects::state::{State, Tables};
 use std::sync::Arc;
@@ -29,15 +28,10 @@ pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
             lay_out(state, comm, inter::barrier, &call)
         }
         Call::Bcast(args, root) => bcast(state, args, root, comm),
-        Call::Gather(s, r, root) => gather(state, s, r, root, comm),
-        Call::Gatherv(s, r, root) => gatherv(state, s, r, root, comm),
-        Call::Scatter(s, r, root) => scatter(state, s, r, root, comm),
-        Call::Scatterv(s, r, root) => scatterv(state, s, r, root, comm),
-        Call::Allgather(s, r) => exchange(state, s, r, comm, inter::allgather),
-        Call::Alltoall(s, r) => exchange(state, s, r, comm, inter::alltoall),
-        Call::Allgatherv(s, r) => allgatherv(state, s, r, comm),
-        Call::Alltoallv(s, r) => alltoallv(state, s, r, comm),
-        Call::Alltoallw(s, r) => alltoallw(state, s, r, comm),
+        Call::Gather(s, r, root) => rooted(state, [s, r], root, comm, (1, inter::gather)),
+        Call::Scatter(s, r, root) => rooted(state, [s, r], root, comm, (0, inter::scatter)),
+        Call::Allgather(s, r) => exchange(state, (s, r), comm, (ONE_LISTED, inter::allgather)),
+        Call::Alltoall(s, r) => exchange(state, (s, r), comm, (BOTH_LISTED, inter::alltoall)),
         Call::Reduce(args, root) => reduce(state, args, root, comm),
         Call::Everywhere(args, Coll::Allreduce) => allreduce(state, args, comm),
         Call::Everywhere(..) => fail(
@@ -75,7 +69,7 @@ fn call_view(comm: &Comm) -> InterCallView<'static> {
 }
 
 /// Checks the root; returns the size of the remote group.
-fn rooted(tables: &Tables, root: i32, comm: CommH) -> Res<(InterCallView<'static>, u32)> {
+fn at_root(tables: &Tables, root: i32, comm: CommH) -> Res<(InterCallView<'static>, u32)> {
     let comm = tables.comms.get(comm)?;
     let others = comm.target().size();
     let role = match root {
@@ -149,7 +143,7 @@ fn with_buffers(
 }
 
 fn bcast(state: &mut State, (buffer, count, datatype): Args, root: i32, comm: CommH) -> Plan {
-    let (mut call, _) = rooted(&state.above, root, comm)?;
+    let (mut call, _) = at_root(&state.above, root, comm)?;
     let mut memory = Memory::NONE;
     if call.role != Role::Idle {
         Data::of(&state.above, "buffer", buffer, count, datatype)?;
@@ -160,153 +154,78 @@ fn bcast(state: &mut State, (buffer, count, datatype): Args, root: i32, comm: Co
     with_buffers(state, comm, inter::bcast, &call, (Memory::NONE, memory))
 }
 
-fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
+/// MPI_Gather and MPI_Scatter; `whole`: the side that is significant at the root.
+fn rooted(
+    state: &mut State,
+    sides: [Side; 2],
+    root: i32,
+    comm: CommH,
+    (whole, emit): (usize, Emit),
+) -> Plan {
     let tables = &state.above;
-    let (mut call, _) = rooted(tables, root, comm)?;
-    let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match call.role {
-        Role::Root => recv = data(tables, "recvbuf", r)?,
-        Role::With(_) => send = data(tables, "sendbuf", s)?,
-        Role::Idle => {}
-    }
-    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let buffers = (send.memory, recv.memory);
-    with_buffers(state, comm, inter::gather, &call, buffers)
-}
-
-fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let (call, n) = rooted(tables, root, comm)?;
-    let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
-    match call.role {
-        Role::Root => recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?,
-        Role::With(_) => send = data(tables, "sendbuf", s)?,
-        Role::Idle => {}
-    }
-    let call = InterCallView {
-        send: even(SEND, send.count),
-        recv: listed(RECV, &recv.1),
-        ..call
+    let (call, others) = at_root(tables, root, comm)?;
+    let mut parts = sides.map(Side::insignificant);
+    let significant = match call.role {
+        Role::Root => Some((whole, others)),
+        Role::With(_) => Some((1 - whole, 1)),
+        Role::Idle => None,
     };
-    with_buffers(state, comm, inter::gather, &call, (send.memory, recv.0))
-}
-
-fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let (mut call, _) = rooted(tables, root, comm)?;
-    let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    match call.role {
-        Role::Root => send = data(tables, "sendbuf", s)?,
-        Role::With(_) => recv = data(tables, "recvbuf", r)?,
-        Role::Idle => {}
+    let mut buffers = Vec::new();
+    if let Some((i, n)) = significant {
+        parts[i] = sides[i].read(tables, ONE_LISTED[i], n, &mut buffers)?;
     }
-    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let buffers = (send.memory, recv.memory);
-    with_buffers(state, comm, inter::scatter, &call, buffers)
-}
-
-fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let (call, n) = rooted(tables, root, comm)?;
-    let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
-    match call.role {
-        Role::Root => send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, n)?,
-        Role::With(_) => recv = data(tables, "recvbuf", r)?,
-        Role::Idle => {}
-    }
-    let call = InterCallView {
-        send: listed(SEND, &send.1),
-        recv: even(RECV, recv.count),
-        ..call
-    };
-    with_buffers(state, comm, inter::scatter, &call, (send.0, recv.memory))
+    with_sides(state, comm, emit, call, parts, buffers)
 }
 
 /// MPI_Allgather and MPI_Alltoall.
-fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, emit: Emit) -> Plan {
-    let tables = &state.above;
-    let recv = data(tables, "recvbuf", r)?;
-    let send = data(tables, "sendbuf", s)?;
-    refuse_same(s.0, r.0, send.bytes.min(recv.bytes))?;
-    let call = InterCallView {
-        send: even(SEND, send.count),
-        recv: even(RECV, recv.count),
-        ..call_view(tables.comms.get(comm)?)
-    };
-    with_buffers(state, comm, emit, &call, (send.memory, recv.memory))
-}
-
-fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+fn exchange(
+    state: &mut State,
+    (s, r): (Side, Side),
+    comm: CommH,
+    (names, emit): ([Names; 2], Emit),
+) -> Plan {
     let tables = &state.above;
     let c = tables.comms.get(comm)?;
-    let n = c.target().size();
-    let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, n)?;
-    let send = data(tables, "sendbuf", s)?;
-    refuse_same_start(s.0, send.bytes, r, n)?;
-    let call = InterCallView {
-        send: even(SEND, send.count),
-        recv: listed(RECV, &recv.1),
-        ..call_view(c)
-    };
-    with_buffers(state, comm, inter::allgather, &call, (send.memory, recv.0))
+    let (n, mut buffers) = (c.target().size(), Vec::new());
+    let send = s.read(tables, names[0], n, &mut buffers)?;
+    let recv = r.read(tables, names[1], n, &mut buffers)?;
+    refuse_same_sides((s, &send), (r, &recv))?;
+    let call = call_view(c);
+    with_sides(state, comm, emit, call, [send, recv], buffers)
 }
 
-fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let c = tables.comms.get(comm)?;
-    let n = c.target().size();
-    let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, n)?;
-    let send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, n)?;
-    refuse_same_blocks(s, r, n)?;
+/// Lays out a call with two sides; `buffers`: those of blocks that have their own.
+fn with_sides(
+    state: &mut State,
+    comm: CommH,
+    emit: Emit,
+    call: InterCallView,
+    [send, recv]: [Part; 2],
+    buffers: Vec<Memory>,
+) -> Plan {
     let call = InterCallView {
-        send: listed(SEND, &send.1),
-        recv: listed(RECV, &recv.1),
-        ..call_view(c)
+        send: send.counts.blocks(SEND),
+        recv: recv.counts.blocks(RECV),
+        ..call
     };
-    with_buffers(state, comm, inter::alltoall, &call, (send.0, recv.0))
-}
-
-fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let c = tables.comms.get(comm)?;
-    let n = c.target().size();
-    let mut memories = Vec::with_capacity(2 * n as usize);
-    let (send, _) = apart(tables, "sendbuf", s, n, &mut memories)?;
-    let (recv, _) = apart(tables, "recvbuf", r, n, &mut memories)?;
-    refuse_same_apart(s, r, n)?;
-    let call = InterCallView {
-        send: Blocks::Apart {
-            first: 0,
-            counts: &send,
-        },
-        recv: Blocks::Apart {
-            first: n,
-            counts: &recv,
-        },
-        ..call_view(c)
-    };
-    let mut run = lay_out(state, comm, inter::alltoall, &call)?;
-    memories.into_iter().for_each(|m| run.add(m));
+    let mut run = lay_out(state, comm, emit, &call)?;
+    let all = [send.memory, recv.memory].into_iter().flatten();
+    all.chain(buffers).for_each(|m| run.add(m));
     Ok(run)
 }
 
 fn reduce(state: &mut State, args: ReduceArgs, root: i32, comm: CommH) -> Plan {
     let (s, r, count, datatype, op) = args;
     let tables = &state.above;
-    let (mut call, _) = rooted(tables, root, comm)?;
+    let (call, _) = at_root(tables, root, comm)?;
     let (mut send, mut recv) = (Data::NONE, Data::NONE);
     match call.role {
         Role::Idle => return lay_out(state, comm, inter::reduce, &call),
         Role::Root => recv = Data::combined(tables, "recvbuf", r, count, datatype)?,
         Role::With(_) => send = Data::combined(tables, "sendbuf", s, count, datatype)?,
     }
-    let (element, combining, commutes) = mix(tables, datatype, op)?;
-    call.commutative = commutes;
-    (call.count, call.bytes) = (send.count.max(recv.count), send.bytes.max(recv.bytes));
-    let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::reduce, &call, buffers)?;
-    run.combine(combining, element);
-    Ok(run)
+    let what = (inter::reduce as Emit, datatype, op);
+    combine(state, comm, what, call, [send, recv])
 }
 
 fn allreduce(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
@@ -315,15 +234,27 @@ fn allreduce(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
     let send = Data::combined(tables, "sendbuf", s, count, datatype)?;
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
     refuse_same(s, r, recv.bytes)?;
-    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    let call = call_view(tables.comms.get(comm)?);
+    let what = (inter::allreduce as Emit, datatype, op);
+    combine(state, comm, what, call, [send, recv])
+}
+
+/// Lays out a reduction of these data.
+fn combine(
+    state: &mut State,
+    comm: CommH,
+    (emit, datatype, op): (Emit, TypeH, OpH),
+    call: InterCallView,
+    [send, recv]: [Data; 2],
+) -> Plan {
+    let (element, combining, commutative) = mix(&state.above, datatype, op)?;
     let call = InterCallView {
-        count: send.count,
-        bytes: send.bytes,
-        commutative: commutes,
-        ..call_view(tables.comms.get(comm)?)
+        count: send.count.max(recv.count),
+        bytes: send.bytes.max(recv.bytes),
+        commutative,
+        ..call
     };
-    let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::allreduce, &call, buffers)?;
+    let mut run = with_buffers(state, comm, emit, &call, (send.memory, recv.memory))?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -334,58 +265,37 @@ fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) -> Plan {
     let c = tables.comms.get(comm)?;
     let size = tables.layout(datatype)?.size();
     let lists = in_a_row(Lists::default(), size, counts, c.local.size())?;
-    let mine = lists.counts[c.rank as usize];
-    let blocks = listed(SEND, &lists);
-    scatter_fold(
-        state,
-        (s, r, mine, datatype, op),
-        blocks,
-        lists.counts.iter().sum(),
-        comm,
-    )
+    let args = (s, r, lists.counts[c.rank as usize] as i64, datatype, op);
+    let total = lists.counts.iter().sum();
+    scatter_fold(state, args, listed(SEND, &lists), total, comm)
 }
 
 fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: CommH) -> Plan {
-    let (s, r, count, datatype, op) = args;
+    let (_, r, count, datatype, _) = args;
     let tables = &state.above;
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
     let n = tables.comms.get(comm)?.local.size() as u64;
     let total = recv.count.saturating_mul(n);
-    let args = (s, r, recv.count, datatype, op);
     scatter_fold(state, args, even(SEND, recv.count), total, comm)
 }
 
-/// Buffers, elements of this rank's result, datatype and operation.
-type FoldArgs = (
-    kw_sys::buf::Addr,
-    kw_sys::buf::Addr,
-    u64,
-    kw_objects::handle::TypeH,
-    kw_objects::handle::OpH,
-);
-
+/// `args` with the elements of this rank's result, of `total`.
 fn scatter_fold(
     state: &mut State,
-    (s, r, mine, datatype, op): FoldArgs,
-    blocks: Blocks,
+    (s, r, mine, datatype, op): ReduceArgs,
+    send: Blocks,
     total: u64,
     comm: CommH,
 ) -> Plan {
     let tables = &state.above;
-    let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;
+    let recv = Data::combined(tables, "recvbuf", r, mine, datatype)?;
     let all = i64::try_from(total).unwrap_or(i64::MAX);
-    let send = Data::combined(tables, "sendbuf", s, all, datatype)?;
+    let input = Data::combined(tables, "sendbuf", s, all, datatype)?;
     refuse_same(s, r, recv.bytes)?;
-    let (element, combining, commutes) = mix(tables, datatype, op)?;
     let call = InterCallView {
-        count: send.count,
-        bytes: send.bytes,
-        send: blocks,
-        commutative: commutes,
+        send,
         ..call_view(tables.comms.get(comm)?)
     };
-    let buffers = (send.memory, recv.memory);
-    let mut run = with_buffers(state, comm, inter::reduce_scatter, &call, buffers)?;
-    run.combine(combining, element);
-    Ok(run)
+    let what = (inter::reduce_scatter as Emit, datatype, op);
+    combine(state, comm, what, call, [input, recv])
 }

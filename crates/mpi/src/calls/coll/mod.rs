@@ -14,6 +14,7 @@ pub mod own;
 mod plan;
 mod shm_region;
 mod short;
+mod side;
 
 use crate::calls::p2p::running;
 use kw_base::Peer;

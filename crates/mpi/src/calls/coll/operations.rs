@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::form::Form;
+use super::side::Side::{Apart, Even, Listed};
 use kw_coll::Coll;
 use kw_objects::error::Res;
 use kw_objects::handle::{CommH, OpH, TypeH};
@@ -30,28 +31,28 @@ macro_rules! exchanges {
             $allgather(
                 sendbuf: Addr, sendcount: i64, sendtype: TypeH,
                 recvbuf: Addr, recvcount: i64, recvtype: TypeH
-            ) = $call::Allgather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+            ) = $call::Allgather(Even((sendbuf, sendcount, sendtype)), Even((recvbuf, recvcount, recvtype)));
             $allgatherv(
                 sendbuf: Addr, sendcount: i64, sendtype: TypeH,
                 recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH
-            ) = $call::Allgatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+            ) = $call::Allgather(Even((sendbuf, sendcount, sendtype)), Listed((recvbuf, recvcounts, displs, recvtype)));
             $alltoall(
                 sendbuf: Addr, sendcount: i64, sendtype: TypeH,
                 recvbuf: Addr, recvcount: i64, recvtype: TypeH
-            ) = $call::Alltoall((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+            ) = $call::Alltoall(Even((sendbuf, sendcount, sendtype)), Even((recvbuf, recvcount, recvtype)));
             $alltoallv(
                 sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtype: TypeH,
                 recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtype: TypeH
-            ) = $call::Alltoallv(
-                (sendbuf, sendcounts, sdispls, sendtype),
-                (recvbuf, recvcounts, rdispls, recvtype),
+            ) = $call::Alltoall(
+                Listed((sendbuf, sendcounts, sdispls, sendtype)),
+                Listed((recvbuf, recvcounts, rdispls, recvtype)),
             );
             $alltoallw(
                 sendbuf: Addr, sendcounts: Ints, sdispls: Ints, sendtypes: Array<TypeH>,
                 recvbuf: Addr, recvcounts: Ints, rdispls: Ints, recvtypes: Array<TypeH>
-            ) = $call::Alltoallw(
-                (sendbuf, sendcounts, sdispls, sendtypes),
-                (recvbuf, recvcounts, rdispls, recvtypes),
+            ) = $call::Alltoall(
+                Apart((sendbuf, sendcounts, sdispls, sendtypes)),
+                Apart((recvbuf, recvcounts, rdispls, recvtypes)),
             );
         }
     };
@@ -67,19 +68,19 @@ operations! {
     gather(
         sendbuf: Addr, sendcount: i64, sendtype: TypeH,
         recvbuf: Addr, recvcount: i64, recvtype: TypeH, root: i32
-    ) = Call::Gather((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
+    ) = Call::Gather(Even((sendbuf, sendcount, sendtype)), Even((recvbuf, recvcount, recvtype)), root);
     gatherv(
         sendbuf: Addr, sendcount: i64, sendtype: TypeH,
         recvbuf: Addr, recvcounts: Ints, displs: Ints, recvtype: TypeH, root: i32
-    ) = Call::Gatherv((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype), root);
+    ) = Call::Gather(Even((sendbuf, sendcount, sendtype)), Listed((recvbuf, recvcounts, displs, recvtype)), root);
     scatter(
         sendbuf: Addr, sendcount: i64, sendtype: TypeH,
         recvbuf: Addr, recvcount: i64, recvtype: TypeH, root: i32
-    ) = Call::Scatter((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root);
+    ) = Call::Scatter(Even((sendbuf, sendcount, sendtype)), Even((recvbuf, recvcount, recvtype)), root);
     scatterv(
         sendbuf: Addr, sendcounts: Ints, displs: Ints, sendtype: TypeH,
         recvbuf: Addr, recvcount: i64, recvtype: TypeH, root: i32
-    ) = Call::Scatterv((sendbuf, sendcounts, displs, sendtype), (recvbuf, recvcount, recvtype), root);
+    ) = Call::Scatter(Listed((sendbuf, sendcounts, displs, sendtype)), Even((recvbuf, recvcount, recvtype)), root);
     reduce(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH, root: i32) =
         Call::Reduce((sendbuf, recvbuf, count, datatype, op), root);
     allreduce(sendbuf: Addr, recvbuf: Addr, count: i64, datatype: TypeH, op: OpH) =

@@ -1,16 +1,15 @@
 //! Plans: the arguments of each collective call as a schedule with its buffers.
 
-use super::arguments::{Data, apart, checked_root, in_a_row, intra, read_lists, refuse_same};
-use super::arguments::{refuse_same_apart, refuse_same_blocks, refuse_same_start};
+use super::arguments::{Data, checked_root, in_a_row, intra, refuse_same};
+use super::side::{Args, BOTH_LISTED, ONE_LISTED, Part, Side, listed, refuse_same_sides};
 use crate::calls::p2p::running;
 use kw_coll::{Blocks, CallView, Coll, RECV, SEND};
 use kw_engine::{Caller, Collectives, Combining, CommView, Memory, Run};
 use kw_objects::Comm;
 use kw_objects::error::Res;
 use kw_objects::handle::{CommH, OpH, TypeH};
-use kw_objects::lists::Lists;
 use kw_objects::state::{State, Tables};
-use kw_sys::args::{Array, Ints};
+use kw_sys::args::Ints;
 use kw_sys::buf::Addr;
 
 /// A plan, or the error in the arguments.
@@ -72,19 +71,28 @@ pub(super) fn lay_out(
     Ok(run)
 }
 
-/// The plan for more than two buffers. Ranks have different blocks, so the number of bytes for the
-/// table is 0.
-pub(super) fn lay_out_apart(
+/// The plan for both sides; `buffers`: those of blocks that have their own. Ranks may have different
+/// blocks: `bytes` for the table is what all know.
+pub(super) fn lay_out_sides(
     state: &mut State,
     comm: CommH,
-    coll: Coll,
+    (coll, bytes): (Coll, u64),
     call: &CallView,
-    memories: impl IntoIterator<Item = Memory>,
+    [send, recv]: [Part; 2],
+    buffers: Vec<Memory>,
 ) -> Plan {
-    let mut memories = memories.into_iter();
-    let first = [(); 2].map(|_| memories.next().unwrap_or(Memory::NONE));
-    let mut run = lay_out(state, comm, (coll, 0, NO_SHM_REGION), call, first)?;
-    memories.for_each(|m| run.add(m));
+    let call = CallView {
+        send: send.counts.blocks(SEND),
+        recv: recv.counts.blocks(RECV),
+        ..*call
+    };
+    let mut all = [send.memory, recv.memory]
+        .into_iter()
+        .flatten()
+        .chain(buffers);
+    let first = [(); 2].map(|_| all.next().unwrap_or(Memory::NONE));
+    let mut run = lay_out(state, comm, (coll, bytes, NO_SHM_REGION), &call, first)?;
+    all.for_each(|m| run.add(m));
     Ok(run)
 }
 
@@ -150,154 +158,69 @@ pub(super) fn bcast(
     )
 }
 
-/// Buffer, count and datatype.
-pub(super) type Args = (Addr, i64, TypeH);
-/// Buffer, counts, displacements and datatype.
-pub(super) type ListArgs = (Addr, Ints, Ints, TypeH);
-/// Buffer, counts, displacements and datatypes.
-pub(super) type ApartArgs = (Addr, Ints, Ints, Array<TypeH>);
-
-pub(super) fn data(tables: &Tables, name: &str, (addr, count, datatype): Args) -> Res<Data> {
-    Data::of(tables, name, addr, count, datatype)
-}
-
-/// MPI_Gather
-pub(super) fn gather(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
+/// MPI_Gather and MPI_Scatter.
+pub(super) fn rooted<const GATHERS: bool>(
+    state: &mut State,
+    (s, r): (Args, Args),
+    root: i32,
+    comm: CommH,
+) -> Plan {
     let tables = &state.above;
     let mut call = call_view(tables, comm)?;
     call.root = checked_root(root, call.size)?;
-    let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    call.in_place = call.is_root() && s.0.is_in_place();
+    let (own, all) = if GATHERS { (s, r) } else { (r, s) };
+    let names = ["sendbuf", "recvbuf"];
+    let (mut one, mut whole) = (Data::NONE, Data::NONE);
+    call.in_place = call.is_root() && own.0.is_in_place();
     if !call.in_place {
-        send = Data::packed(tables, "sendbuf", s, 1)?;
+        one = Data::packed(tables, names[!GATHERS as usize], own, 1)?;
     }
     if call.is_root() {
-        recv = Data::packed(tables, "recvbuf", r, call.size)?;
-        refuse_same(s.0, r.0, send.bytes)?;
+        whole = Data::packed(tables, names[GATHERS as usize], all, call.size)?;
+        refuse_same(s.0, r.0, one.bytes)?;
     }
     call.block_bytes = if call.is_root() {
-        recv.bytes
+        whole.bytes
     } else {
-        send.bytes
+        one.bytes
     };
+    let (send, recv) = if GATHERS { (one, whole) } else { (whole, one) };
     (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
     let buffers = [send.memory, recv.memory];
-    lay_out(
-        state,
-        comm,
-        (Coll::Gather, call.block_bytes, BYTES),
-        &call,
-        buffers,
-    )
+    let coll = if GATHERS { Coll::Gather } else { Coll::Scatter };
+    let what = (coll, call.block_bytes, BYTES);
+    lay_out(state, comm, what, &call, buffers)
 }
 
-/// MPI_Gatherv
-pub(super) fn gatherv(state: &mut State, s: Args, r: ListArgs, root: i32, comm: CommH) -> Plan {
+/// MPI_Gatherv and MPI_Scatterv.
+pub(super) fn rooted_lists(
+    state: &mut State,
+    (s, r): (Side, Side),
+    root: i32,
+    comm: CommH,
+    coll: Coll,
+) -> Plan {
     let tables = &state.above;
     let mut call = call_view(tables, comm)?;
     call.root = checked_root(root, call.size)?;
-    call.in_place = call.is_root() && s.0.is_in_place();
-    let (mut send, mut recv) = (Data::NONE, (Memory::NONE, Lists::default()));
+    let (own, all) = if coll == Coll::Gather { (0, 1) } else { (1, 0) };
+    let sides = [s, r];
+    call.in_place = call.is_root() && sides[own].addr().is_in_place();
+    let mut parts = sides.map(Side::insignificant);
+    let mut buffers = Vec::new();
+    let mut read = |i: usize, n| sides[i].read(tables, ONE_LISTED[i], n, &mut buffers);
     if !call.in_place {
-        send = data(tables, "sendbuf", s)?;
+        parts[own] = read(own, 1)?;
     }
     if call.is_root() {
-        recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, call.size)?;
-        refuse_same_start(s.0, send.bytes, r, call.size)?;
+        parts[all] = read(all, call.size)?;
+        refuse_same_sides((s, &parts[0]), (r, &parts[1]))?;
     }
-    let call = CallView {
-        send: even(SEND, send.count),
-        recv: listed(RECV, &recv.1),
-        ..call
-    };
-    let buffers = [send.memory, recv.0];
-    lay_out(
-        state,
-        comm,
-        (Coll::Gather, 0, NO_SHM_REGION),
-        &call,
-        buffers,
-    )
+    lay_out_sides(state, comm, (coll, 0), &call, parts, buffers)
 }
 
-pub(super) fn listed(buf: u32, lists: &Lists) -> Blocks<'_> {
-    Blocks::Listed {
-        buf,
-        counts: &lists.counts,
-        at: &lists.at,
-    }
-}
-
-/// MPI_Scatter
-pub(super) fn scatter(state: &mut State, s: Args, r: Args, root: i32, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let mut call = call_view(tables, comm)?;
-    call.root = checked_root(root, call.size)?;
-    let (mut send, mut recv) = (Data::NONE, Data::NONE);
-    call.in_place = call.is_root() && r.0.is_in_place();
-    if !call.in_place {
-        recv = Data::packed(tables, "recvbuf", r, 1)?;
-    }
-    if call.is_root() {
-        send = Data::packed(tables, "sendbuf", s, call.size)?;
-        refuse_same(s.0, r.0, recv.bytes)?;
-    }
-    call.block_bytes = if call.is_root() {
-        send.bytes
-    } else {
-        recv.bytes
-    };
-    (call.send, call.recv) = (even(SEND, send.count), even(RECV, recv.count));
-    let buffers = [send.memory, recv.memory];
-    lay_out(
-        state,
-        comm,
-        (Coll::Scatter, call.block_bytes, BYTES),
-        &call,
-        buffers,
-    )
-}
-
-/// MPI_Scatterv
-pub(super) fn scatterv(state: &mut State, s: ListArgs, r: Args, root: i32, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let mut call = call_view(tables, comm)?;
-    call.root = checked_root(root, call.size)?;
-    call.in_place = call.is_root() && r.0.is_in_place();
-    let (mut send, mut recv) = ((Memory::NONE, Lists::default()), Data::NONE);
-    if !call.in_place {
-        recv = data(tables, "recvbuf", r)?;
-    }
-    if call.is_root() {
-        send = read_lists(tables, ("sendbuf", "sendcounts", "displs"), s, call.size)?;
-        refuse_same_start(r.0, recv.bytes, s, call.size)?;
-    }
-    let call = CallView {
-        send: listed(SEND, &send.1),
-        recv: even(RECV, recv.count),
-        ..call
-    };
-    let buffers = [send.0, recv.memory];
-    lay_out(
-        state,
-        comm,
-        (Coll::Scatter, 0, NO_SHM_REGION),
-        &call,
-        buffers,
-    )
-}
-
-/// MPI_Allgather
-pub(super) fn allgather(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
-    exchange(state, s, r, comm, Coll::Allgather)
-}
-
-/// MPI_Alltoall
-pub(super) fn alltoall(state: &mut State, s: Args, r: Args, comm: CommH) -> Plan {
-    exchange(state, s, r, comm, Coll::Alltoall)
-}
-
-fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, coll: Coll) -> Plan {
+/// MPI_Allgather and MPI_Alltoall.
+pub(super) fn exchange(state: &mut State, (s, r): (Args, Args), comm: CommH, coll: Coll) -> Plan {
     let tables = &state.above;
     let mut call = call_view(tables, comm)?;
     call.in_place = s.0.is_in_place();
@@ -314,89 +237,38 @@ fn exchange(state: &mut State, s: Args, r: Args, comm: CommH, coll: Coll) -> Pla
     lay_out(state, comm, (coll, recv.bytes, BYTES), &call, buffers)
 }
 
-/// MPI_Allgatherv
-pub(super) fn allgatherv(state: &mut State, s: Args, r: ListArgs, comm: CommH) -> Plan {
+/// MPI_Allgatherv, MPI_Alltoallv and MPI_Alltoallw.
+pub(super) fn exchange_lists(
+    state: &mut State,
+    (s, r): (Side, Side),
+    comm: CommH,
+    coll: Coll,
+) -> Plan {
     let tables = &state.above;
     let mut call = call_view(tables, comm)?;
-    call.in_place = s.0.is_in_place();
-    let recv = read_lists(tables, ("recvbuf", "recvcounts", "displs"), r, call.size)?;
-    let mut send = Data::NONE;
-    if !call.in_place {
-        send = data(tables, "sendbuf", s)?;
-        refuse_same_start(s.0, send.bytes, r, call.size)?;
-    }
-    // All ranks know all counts, so the mean block can determine the choice.
-    let mean = recv.1.bytes / call.size as u64;
-    let call = CallView {
-        send: even(SEND, send.count),
-        recv: listed(RECV, &recv.1),
-        ..call
+    call.in_place = s.addr().is_in_place();
+    let names = if coll == Coll::Allgather {
+        ONE_LISTED
+    } else {
+        BOTH_LISTED
     };
-    let buffers = [send.memory, recv.0];
-    lay_out(
-        state,
-        comm,
-        (Coll::Allgather, mean, NO_SHM_REGION),
-        &call,
-        buffers,
-    )
-}
-
-/// MPI_Alltoallv
-pub(super) fn alltoallv(state: &mut State, s: ListArgs, r: ListArgs, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let mut call = call_view(tables, comm)?;
-    call.in_place = s.0.is_in_place();
-    let recv = read_lists(tables, ("recvbuf", "recvcounts", "rdispls"), r, call.size)?;
-    let mut send = (Memory::NONE, Lists::default());
+    let mut buffers = Vec::new();
+    let mut send = s.insignificant();
     if !call.in_place {
-        send = read_lists(tables, ("sendbuf", "sendcounts", "sdispls"), s, call.size)?;
-        refuse_same_blocks(s, r, call.size)?;
+        send = s.read(tables, names[0], call.size, &mut buffers)?;
     }
-    let call = CallView {
-        own_bytes: send.1.bytes.saturating_add(recv.1.bytes),
-        send: listed(SEND, &send.1),
-        recv: listed(RECV, &recv.1),
-        ..call
-    };
-    let buffers = [send.0, recv.0];
-    lay_out(
-        state,
-        comm,
-        (Coll::Alltoall, 0, NO_SHM_REGION),
-        &call,
-        buffers,
-    )
-}
-
-/// MPI_Alltoallw
-pub(super) fn alltoallw(state: &mut State, s: ApartArgs, r: ApartArgs, comm: CommH) -> Plan {
-    let tables = &state.above;
-    let mut call = call_view(tables, comm)?;
-    call.in_place = s.0.is_in_place();
-    let mut memories = Vec::with_capacity(2 * call.size as usize);
-    let (mut send, mut sent) = (Vec::new(), 0);
+    let recv = r.read(tables, names[1], call.size, &mut buffers)?;
     if !call.in_place {
-        (send, sent) = apart(tables, "sendbuf", s, call.size, &mut memories)?;
+        refuse_same_sides((s, &send), (r, &recv))?;
     }
-    let first = memories.len() as u32;
-    let (recv, received) = apart(tables, "recvbuf", r, call.size, &mut memories)?;
-    if !call.in_place {
-        refuse_same_apart(s, r, call.size)?;
+    let mut bytes = 0;
+    if coll == Coll::Allgather {
+        // All ranks know all counts, so the mean block can determine the choice.
+        bytes = recv.bytes / call.size as u64;
+    } else {
+        call.own_bytes = send.bytes.saturating_add(recv.bytes);
     }
-    let call = CallView {
-        own_bytes: sent.saturating_add(received),
-        send: Blocks::Apart {
-            first: 0,
-            counts: &send,
-        },
-        recv: Blocks::Apart {
-            first,
-            counts: &recv,
-        },
-        ..call
-    };
-    lay_out_apart(state, comm, Coll::Alltoall, &call, memories)
+    lay_out_sides(state, comm, (coll, bytes), &call, [send, recv], buffers)
 }
 
 /// Operands of a reduction: the element, the operation, and whether it commutes.
@@ -455,13 +327,26 @@ fn combine(
         recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
         refuse_same(s, r, recv.bytes)?;
     }
-    let (element, combining, commutes) = mix(tables, datatype, op)?;
     let bytes = send.bytes.max(recv.bytes);
     call.count = send.count.max(recv.count);
-    (call.commutative, call.in_place) = (commutes, in_place);
+    call.in_place = in_place;
+    let what = (coll, bytes, datatype, op);
+    lay_out_fold(state, comm, what, call, [send.memory, recv.memory])
+}
+
+/// Lays out a reduction.
+#[inline]
+fn lay_out_fold(
+    state: &mut State,
+    comm: CommH,
+    (coll, bytes, datatype, op): (Coll, u64, TypeH, OpH),
+    mut call: CallView,
+    buffers: [Memory; 2],
+) -> Plan {
+    let (element, combining, commutes) = mix(&state.above, datatype, op)?;
+    call.commutative = commutes;
     let unit = elements(&combining, &element);
-    let (what, buffers) = ((coll, bytes, unit), [send.memory, recv.memory]);
-    let mut run = lay_out(state, comm, what, &call, buffers)?;
+    let mut run = lay_out(state, comm, (coll, bytes, unit), &call, buffers)?;
     run.combine(combining, element);
     Ok(run)
 }
@@ -473,21 +358,12 @@ pub(super) fn reduce_scatter_block(state: &mut State, args: ReduceArgs, comm: Co
     let mut call = call_view(tables, comm)?;
     call.in_place = s.is_in_place();
     let recv = Data::combined(tables, "recvbuf", r, count, datatype)?;
-    let total = recv.count.saturating_mul(call.size as u64);
-    let send = input_of(tables, s, r, total, datatype)?;
-    let buf = if call.in_place { RECV } else { SEND };
-    let (element, combining, commutes) = mix(tables, datatype, op)?;
-    (call.commutative, call.count) = (commutes, total);
-    call.send = even(buf, recv.count);
+    call.count = recv.count.saturating_mul(call.size as u64);
+    let send = input_of(tables, s, r, call.count, datatype)?;
+    call.send = even(if call.in_place { RECV } else { SEND }, recv.count);
     let bytes = recv.bytes.saturating_mul(call.size as u64);
-    let unit = elements(&combining, &element);
-    let (what, buffers) = (
-        (Coll::ReduceScatter, bytes, unit),
-        [send.memory, recv.memory],
-    );
-    let mut run = lay_out(state, comm, what, &call, buffers)?;
-    run.combine(combining, element);
-    Ok(run)
+    let what = (Coll::ReduceScatter, bytes, datatype, op);
+    lay_out_fold(state, comm, what, call, [send.memory, recv.memory])
 }
 
 fn input_of(tables: &Tables, s: Addr, r: Addr, total: u64, datatype: TypeH) -> Res<Data> {
@@ -512,25 +388,16 @@ pub(super) fn reduce_scatter(state: &mut State, args: ScatterArgs, comm: CommH) 
     call.in_place = s.is_in_place();
     let size = tables.layout(datatype)?.size();
     let lists = in_a_row(lists, size, counts, call.size)?;
-    let total: u64 = lists.counts.iter().sum();
+    call.count = lists.counts.iter().sum();
     let mine = lists.counts[call.rank as usize];
     let recv = Data::combined(tables, "recvbuf", r, mine as i64, datatype)?;
-    let send = input_of(tables, s, r, total, datatype)?;
-    let buf = if call.in_place { RECV } else { SEND };
-    let (element, combining, commutes) = mix(tables, datatype, op)?;
+    let send = input_of(tables, s, r, call.count, datatype)?;
     let call = CallView {
-        commutative: commutes,
-        count: total,
-        send: listed(buf, &lists),
+        send: listed(if call.in_place { RECV } else { SEND }, &lists),
         ..call
     };
-    let unit = elements(&combining, &element);
-    let (what, buffers) = (
-        (Coll::ReduceScatter, lists.bytes, unit),
-        [send.memory, recv.memory],
-    );
-    let mut run = lay_out(state, comm, what, &call, buffers)?;
+    let what = (Coll::ReduceScatter, lists.bytes, datatype, op);
+    let run = lay_out_fold(state, comm, what, call, [send.memory, recv.memory])?;
     state.above.lists = lists;
-    run.combine(combining, element);
     Ok(run)
 }

@@ -8,7 +8,8 @@
 //! (`finish`).
 
 use super::call::Call;
-use super::plan::{Args, ReduceArgs};
+use super::plan::ReduceArgs;
+use super::side::Args;
 use super::{Plan, block_as, finish};
 use kw_coll::Coll;
 use kw_engine::{Collectives, Named, Run};

@@ -12,10 +12,10 @@ mod record;
 mod say;
 
 pub(super) use record::{FORM, LATER, PERSISTENT};
-pub(super) use say::Block;
 
 use super::call::Call;
 use super::plan::Plan;
+use super::side::Side;
 use crate::calls::p2p::running;
 use crate::group_collectives::Members;
 use kw_base::Peer;
@@ -34,21 +34,21 @@ use record::{Amount, Record};
 pub(super) fn before(state: &mut State, call: &Call, comm: CommH, planned: Plan) -> Plan {
     let says =
         |tables: &Tables, c: &Comm, record: &mut Record| say::arguments(tables, c, call, record);
-    compare(state, (comm, say::name(call)), planned, says)
+    compare(state, (comm, &say::name(call)), planned, says)
 }
 
-/// The comparison for a neighbourhood collective: `blocks` gives this rank's block for each edge.
+/// The comparison for a neighbourhood collective, whose sides have a block for each edge.
 #[cold]
 pub(super) fn along(
     state: &mut State,
     comm: CommH,
     name: &str,
     planned: Plan,
-    blocks: (&dyn Fn(usize) -> Block, &dyn Fn(usize) -> Block),
+    sides: (Side, Side),
 ) -> Plan {
     compare(state, (comm, name), planned, |tables, c, record| {
         let around = c.topology.as_ref().and_then(|t| t.neighborhood(c.rank));
-        say::along(tables, &around.unwrap_or_default(), blocks, record)
+        say::along(tables, &around.unwrap_or_default(), sides, record)
     })
 }
 

@@ -3,7 +3,7 @@
 use super::record::{Amount, Record, mix};
 use crate::calls::coll::call::Call;
 use crate::calls::coll::inter;
-use crate::calls::coll::plan::{ApartArgs, Args, ListArgs};
+use crate::calls::coll::side::{Block, Side};
 use kw_coll::{Coll, Edge};
 use kw_objects::Comm;
 use kw_objects::error::Res;
@@ -15,26 +15,22 @@ use kw_sys::buf::Addr;
 use kw_sys::reduce::Op;
 
 /// The function's name in lower case.
-pub(super) fn name(call: &Call) -> &'static str {
-    match call {
-        Call::Barrier => "barrier",
-        Call::Bcast(..) => "bcast",
-        Call::Gather(..) => "gather",
-        Call::Gatherv(..) => "gatherv",
-        Call::Scatter(..) => "scatter",
-        Call::Scatterv(..) => "scatterv",
-        Call::Allgather(..) => "allgather",
-        Call::Allgatherv(..) => "allgatherv",
-        Call::Alltoall(..) => "alltoall",
-        Call::Alltoallv(..) => "alltoallv",
-        Call::Alltoallw(..) => "alltoallw",
-        Call::Reduce(..) => "reduce",
-        Call::Everywhere(_, Coll::Scan) => "scan",
-        Call::Everywhere(_, Coll::Exscan) => "exscan",
-        Call::Everywhere(..) => "allreduce",
-        Call::ReduceScatter(..) => "reduce_scatter",
-        Call::ReduceScatterBlock(..) => "reduce_scatter_block",
-    }
+pub(super) fn name(call: &Call) -> String {
+    let (name, letter) = match call {
+        Call::Barrier => ("barrier", ""),
+        Call::Bcast(..) => ("bcast", ""),
+        Call::Gather(_, r, _) => ("gather", r.letter()),
+        Call::Scatter(s, ..) => ("scatter", s.letter()),
+        Call::Allgather(_, r) => ("allgather", r.letter()),
+        Call::Alltoall(_, r) => ("alltoall", r.letter()),
+        Call::Reduce(..) => ("reduce", ""),
+        Call::Everywhere(_, Coll::Scan) => ("scan", ""),
+        Call::Everywhere(_, Coll::Exscan) => ("exscan", ""),
+        Call::Everywhere(..) => ("allreduce", ""),
+        Call::ReduceScatter(..) => ("reduce_scatter", ""),
+        Call::ReduceScatterBlock(..) => ("reduce_scatter_block", ""),
+    };
+    format!("{name}{letter}")
 }
 
 /// A record with this rank, the call and the communicator.
@@ -112,21 +108,18 @@ fn type_name(tables: &Tables, datatype: TypeH) -> String {
     }
 }
 
-/// Number of elements and datatype of a block of a neighbourhood collective.
-pub(in crate::calls::coll) type Block = (i64, TypeH);
-
 /// Records the data along the edges of this process; the arguments are valid.
 pub(super) fn along(
     tables: &Tables,
     around: &Neighborhood,
-    (give, take): (&dyn Fn(usize) -> Block, &dyn Fn(usize) -> Block),
+    (give, take): (Side, Side),
     record: &mut Record,
 ) -> Res {
-    let block = |of: &dyn Fn(usize) -> Block, edge: &Edge| {
-        let (count, datatype) = of(edge.block as usize);
+    let block = |of: Side, edge: &Edge| {
+        let (count, datatype) = of.block(edge.block as usize);
         amount(tables, count, datatype)
     };
-    let row = |edges: &[Edge], of, rank: u32| -> Res<Amount> {
+    let row = |edges: &[Edge], of: Side, rank: u32| -> Res<Amount> {
         let there = edges.iter().filter(|e| e.rank == rank);
         let amounts: Vec<Amount> = there.map(|e| block(of, e)).collect::<Res<_>>()?;
         Ok(Amount::in_row(amounts.into_iter()))
@@ -139,37 +132,13 @@ pub(super) fn along(
         record.pairs[rank as usize] = pair;
     }
     if let Some(edge) = around.edges.to.first() {
-        let (count, datatype) = give(edge.block as usize);
+        let (count, datatype) = give.block(edge.block as usize);
         let name = type_name(tables, datatype);
         record
             .detail
             .insert_str(0, &format!(" of {count} {name} to rank {}", edge.rank));
     }
     Ok(())
-}
-
-/// Data that a call sends or receives, block by block.
-#[derive(Clone, Copy)]
-enum Side {
-    Even(Args),
-    Listed(ListArgs),
-    Apart(ApartArgs),
-}
-
-impl Side {
-    fn is_in_place(self) -> bool {
-        let (Side::Even((addr, ..)) | Side::Listed((addr, ..)) | Side::Apart((addr, ..))) = self;
-        addr.is_in_place()
-    }
-
-    fn block(self, i: u32) -> Block {
-        let i = i as usize;
-        match self {
-            Side::Even((_, count, datatype)) => (count, datatype),
-            Side::Listed((_, counts, _, datatype)) => (counts.get(i), datatype),
-            Side::Apart((_, counts, _, types)) => (counts.get(i), types.get(i)),
-        }
-    }
 }
 
 /// Whether the root sends a block to every rank, or receives one.
@@ -182,20 +151,14 @@ enum Root {
 impl Says<'_> {
     fn call(&mut self, call: &Call, rank: u32) -> Res {
         use Root::{Gives, Takes};
-        use Side::{Apart, Even, Listed};
         let ranks = self.record.pairs.len() as u32;
         match *call {
             Call::Barrier => Ok(()),
-            Call::Bcast(args, root) => self.rooted(root, Gives, Even(args), Even(args)),
-            Call::Scatter(s, r, root) => self.rooted(root, Gives, Even(s), Even(r)),
-            Call::Scatterv(s, r, root) => self.rooted(root, Gives, Listed(s), Even(r)),
-            Call::Gather(s, r, root) => self.rooted(root, Takes, Even(r), Even(s)),
-            Call::Gatherv(s, r, root) => self.rooted(root, Takes, Listed(r), Even(s)),
-            Call::Allgather(s, r) => self.exchange(Even(s), Even(r), Some(rank)),
-            Call::Allgatherv(s, r) => self.exchange(Even(s), Listed(r), Some(rank)),
-            Call::Alltoall(s, r) => self.exchange(Even(s), Even(r), None),
-            Call::Alltoallv(s, r) => self.exchange(Listed(s), Listed(r), None),
-            Call::Alltoallw(s, r) => self.exchange(Apart(s), Apart(r), None),
+            Call::Bcast(args, root) => self.rooted(root, Gives, Side::Even(args), Side::Even(args)),
+            Call::Scatter(s, r, root) => self.rooted(root, Gives, s, r),
+            Call::Gather(s, r, root) => self.rooted(root, Takes, r, s),
+            Call::Allgather(s, r) => self.exchange(s, r, Some(rank)),
+            Call::Alltoall(s, r) => self.exchange(s, r, None),
             Call::Reduce((s, _, count, datatype, op), root) => {
                 let (is_root, with) = self.root(root);
                 if !is_root && with.is_none() {
@@ -237,7 +200,7 @@ impl Says<'_> {
         }
         if is_root {
             for i in 0..self.n {
-                let amount = self.amount(at_root.block(i))?;
+                let amount = self.amount(at_root.block(i as usize))?;
                 let pair = self.pair(i);
                 *(if way == Root::Gives {
                     &mut pair.0
@@ -246,7 +209,7 @@ impl Says<'_> {
                 }) = amount;
             }
         }
-        if let (Some(root), false) = (with, elsewhere.is_in_place()) {
+        if let (Some(root), false) = (with, elsewhere.addr().is_in_place()) {
             let amount = self.amount(elsewhere.block(0))?;
             let pair = self.pair(root);
             *(if way == Root::Gives {
@@ -260,11 +223,15 @@ impl Says<'_> {
 
     /// A block between all pairs of ranks; for some calls this rank sends the same block to all.
     fn exchange(&mut self, s: Side, r: Side, same: Option<u32>) -> Res {
-        let own = if self.in_place(s.is_in_place()) { r } else { s };
+        let own = if self.in_place(s.addr().is_in_place()) {
+            r
+        } else {
+            s
+        };
         self.of(own);
         for i in 0..self.n {
-            let give = self.amount(own.block(same.unwrap_or(i)))?;
-            *self.pair(i) = (give, self.amount(r.block(i))?);
+            let give = self.amount(own.block(same.unwrap_or(i) as usize))?;
+            *self.pair(i) = (give, self.amount(r.block(i as usize))?);
         }
         Ok(())
     }
