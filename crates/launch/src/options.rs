@@ -1,74 +1,6 @@
 //! The options of `mpiexec`, once: parser, `--help`, manual page and completions are made from this
 //! table.
 
-/// Names an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opt {
-    /// Ranks of this program.
-    Count,
-    /// Environment variable for this program.
-    Env,
-    /// Environment variable for all programs.
-    GlobalEnv,
-    /// Environment variable for all programs, value optional.
-    Export,
-    /// Pass only the named environment variables.
-    EnvNone,
-    /// Working directory of this program.
-    Dir,
-    /// Hosts, as a list.
-    Hosts,
-    /// Hosts, from a file.
-    HostFile,
-    /// Slots per host.
-    PerHost,
-    /// Order in which ranks are placed.
-    MapBy,
-    /// Numbering of ranks.
-    RankBy,
-    /// Command that runs a program on another host.
-    Ssh,
-    /// Installation on other hosts.
-    Prefix,
-    /// Join a job that is started elsewhere.
-    Rendezvous,
-    /// Rank within such a job.
-    Rank,
-    /// Label output lines.
-    Label,
-    /// Binding.
-    Bind,
-    /// Print the map of ranks.
-    Map,
-    /// Print the networks.
-    Network,
-    /// Start ranks under a command.
-    Wrap,
-    /// Start one rank under a debugger.
-    Debug,
-    /// Run the command with another MPI.
-    /// Accepted for compatibility: always the case here.
-    Ignored,
-    /// Profile MPI calls.
-    Profile,
-    /// Write the profile as JSON.
-    ProfileJson,
-    /// Write a trace.
-    Trace,
-    /// End a deadlocked job.
-    EndHung,
-    /// End a job after a time limit.
-    Timeout,
-    /// Help.
-    Help,
-    /// Version.
-    Version,
-    /// Manual page.
-    Man,
-    /// Shell completions.
-    Completions,
-}
-
 /// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -78,243 +10,102 @@ pub struct Row {
     pub names: &'static [&'static str],
     /// Names of its arguments.
     pub takes: &'static [&'static str],
-    /// One sentence.
+    /// One sentence; empty if the help does not show the option.
     pub help: &'static str,
-    /// Not shown in the help.
-    pub hidden: bool,
 }
 
-const fn row(
-    opt: Opt,
-    names: &'static [&'static str],
-    takes: &'static [&'static str],
-    help: &'static str,
-) -> Row {
-    Row {
-        opt,
-        names,
-        takes,
-        help,
-        hidden: false,
-    }
+/// Defines the options: spellings, names of the arguments, help.
+macro_rules! options {
+    ($($opt:ident: [$($name:literal),*] [$($takes:literal),*] $help:literal;)*) => {
+        /// Names an option.
+        #[allow(missing_docs)] // the table describes them
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Opt {
+            $($opt,)*
+        }
+
+        /// The table.
+        pub const ALL: &[Row] = &[$(Row {
+            opt: Opt::$opt,
+            names: &[$($name),*],
+            takes: &[$($takes),*],
+            help: $help,
+        }),*];
+    };
 }
 
-const fn hidden(
-    opt: Opt,
-    names: &'static [&'static str],
-    takes: &'static [&'static str],
-    help: &'static str,
-) -> Row {
-    Row {
-        opt,
-        names,
-        takes,
-        help,
-        hidden: true,
-    }
+options! {
+    Count: ["-n", "-np", "--np", "-c"] ["N"]
+        "Number of ranks (default: 1, or with hosts one per slot). It may exceed the number of CPUs.";
+    Hosts: ["--hosts", "-hosts", "--host", "-host", "-H"] ["HOST[:N],..."]
+        "Runs on these hosts, each with N slots (default 1). Without -n, starts one rank per slot.";
+    HostFile: ["--hostfile", "-hostfile", "-f", "--machinefile", "-machinefile"] ["FILE"]
+        "Reads the hosts from FILE, one per line: HOST, HOST:N or HOST slots=N; # starts a comment.";
+    PerHost: ["-ppn", "--ppn", "-perhost", "-N"] ["N"]
+        "Gives every host N slots, overriding the host list.";
+    MapBy: ["--map-by", "-map-by"] ["HOW"]
+        "slot: fills one host after the other (default); node: distributes ranks round-robin over the hosts; core, hwthread: binds each rank to one; socket, numa, l3cache, l2cache: distributes the ranks of a host round-robin over these; ppr:N:node: N ranks per host. :PE=N gives each rank N cores.";
+    RankBy: ["--rank-by", "-rank-by"] ["HOW"]
+        "slot: the ranks of a host are consecutive; node: ranks are numbered round-robin over the hosts (default: as --map-by).";
+    Ssh: ["--ssh", "-launcher-exec", "--launcher-exec"] ["COMMAND"]
+        "Runs COMMAND HOST PROGRAM... instead of ssh to reach other hosts (same as KW_SSH).";
+    Prefix: ["--prefix"] ["DIR"]
+        "Installation directory on other hosts (default: that of this mpiexec).";
+    Rendezvous: ["--rendezvous"] ["NAME:PORT"]
+        "Starts one rank of a job whose other ranks are each started by a command like this one. Rank 0 listens at NAME:PORT, -n is the number of ranks of the whole job, and KW_KEY_FILE or KW_KEY holds the job's secret.";
+    Rank: ["--rank"] ["R"]
+        "With --rendezvous: the rank of this process (default: KW_RANK, JOB_COMPLETION_INDEX, or the number at the end of the host name).";
+    Env: ["-env", "--env"] ["NAME", "VALUE"]
+        "Sets an environment variable for this program; also NAME=VALUE in one word.";
+    GlobalEnv: ["-genv", "--genv"] ["NAME", "VALUE"]
+        "Sets an environment variable for all programs; also NAME=VALUE in one word.";
+    Export: ["-x"] ["NAME[=VALUE]"]
+        "Sets an environment variable for all programs. Without a value it has no effect: all variables are passed on anyway.";
+    EnvNone: ["-envnone", "--envnone", "-genvnone"] []
+        "Passes no environment variables to the ranks, except those named by other options.";
+    Dir: ["-wdir", "--wdir", "-wd", "--wd", "-workdir"] ["DIR"]
+        "Starts this program in directory DIR.";
+    Label: ["-l", "--label", "-prepend-rank", "--tag-output"] []
+        "Prefixes every line of output with the rank that wrote it.";
+    Bind: ["--bind", "-bind-to", "--bind-to"] ["HOW"]
+        "auto (default): binds each rank to an equal share of the CPUs that no other job is bound to; when ranks outnumber CPUs, the same number on each CPU, or no binding if they do not divide evenly. none: no binding. core, thread: one core or hardware thread per rank; core:N: N cores. socket, numa, l3cache, l2cache: all CPUs of the one that the share is on.";
+    Map: ["-v", "--map", "--verbose"] []
+        "Prints the program and CPUs of each rank before the job starts.";
+    Network: ["--report-network"] []
+        "Makes every rank print which addresses its connections used and why others were rejected (KW_LOG=info).";
+    Profile: ["--profile"] []
+        "Records MPI calls and prints a table of them at the end, by source location: time, count, bytes, time spent waiting. kwinfo --job prints it for a running job.";
+    ProfileJson: ["--profile-json"] ["FILE"]
+        "Like --profile; also writes the complete profile to FILE as JSON.";
+    Trace: ["--trace"] ["FILE"]
+        "Records every rank's MPI calls (with arguments) and messages over time and writes them to FILE in Perfetto's format while the job runs (same as KW_TRACE). Read it with kwtrace.";
+    EndHung: ["--end-hung"] []
+        "Ends a job that is proven to be deadlocked (every rank waits inside MPI and none can continue), with exit status 123.";
+    Timeout: ["--timeout", "-timeout"] ["SECONDS"]
+        "Ends the job after this time with exit status 124 and prints what every rank was waiting for.";
+    Wrap: ["--wrap"] ["[RANKS:]COMMAND"]
+        "Runs all ranks, or the named ones (0,4-7), under COMMAND, for example --wrap 'valgrind --log-file=rank.%r'; %r is replaced by the rank. If given several times, the first is outermost.";
+    Debug: ["--debug"] ["R"]
+        "Starts rank R under gdb, which gets standard input. The other ranks run and wait for it as long as necessary.";
+    Help: ["-h", "--help", "-help"] []
+        "Prints this text.";
+    Version: ["-V", "--version", "-version"] []
+        "Prints the version.";
+    // Prints the manual page.
+    Man: ["--man"] [] "";
+    // Prints completions for bash or fish.
+    Completions: ["--completions"] ["SHELL"] "";
+    // Accepted; this is always the case.
+    Ignored: [
+        "--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-run-as-root",
+        "-envall", "-genvall", "--envall"
+    ] [] "";
 }
 
-/// The table.
-pub const ALL: &[Row] = &[
-    row(
-        Opt::Count,
-        &["-n", "-np", "--np", "-c"],
-        &["N"],
-        "Number of ranks (default: 1, or with hosts one per slot). It may exceed the number of CPUs.",
-    ),
-    row(
-        Opt::Hosts,
-        &["--hosts", "-hosts", "--host", "-host", "-H"],
-        &["HOST[:N],..."],
-        "Runs on these hosts, each with N slots (default 1). Without -n, starts one rank per slot.",
-    ),
-    row(
-        Opt::HostFile,
-        &[
-            "--hostfile",
-            "-hostfile",
-            "-f",
-            "--machinefile",
-            "-machinefile",
-        ],
-        &["FILE"],
-        "Reads the hosts from FILE, one per line: HOST, HOST:N or HOST slots=N; # starts a comment.",
-    ),
-    row(
-        Opt::PerHost,
-        &["-ppn", "--ppn", "-perhost", "-N"],
-        &["N"],
-        "Gives every host N slots, overriding the host list.",
-    ),
-    row(
-        Opt::MapBy,
-        &["--map-by", "-map-by"],
-        &["HOW"],
-        "slot: fills one host after the other (default); node: distributes ranks round-robin over the hosts; core, hwthread: binds each rank to one; socket, numa, l3cache, l2cache: distributes the ranks of a host round-robin over these; ppr:N:node: N ranks per host. :PE=N gives each rank N cores.",
-    ),
-    row(
-        Opt::RankBy,
-        &["--rank-by", "-rank-by"],
-        &["HOW"],
-        "slot: the ranks of a host are consecutive; node: ranks are numbered round-robin over the hosts (default: as --map-by).",
-    ),
-    row(
-        Opt::Ssh,
-        &["--ssh", "-launcher-exec", "--launcher-exec"],
-        &["COMMAND"],
-        "Runs COMMAND HOST PROGRAM... instead of ssh to reach other hosts (same as KW_SSH).",
-    ),
-    row(
-        Opt::Prefix,
-        &["--prefix"],
-        &["DIR"],
-        "Installation directory on other hosts (default: that of this mpiexec).",
-    ),
-    row(
-        Opt::Rendezvous,
-        &["--rendezvous"],
-        &["NAME:PORT"],
-        "Starts one rank of a job whose other ranks are each started by a command like this one. Rank 0 listens at NAME:PORT, -n is the number of ranks of the whole job, and KW_KEY_FILE or KW_KEY holds the job's secret.",
-    ),
-    row(
-        Opt::Rank,
-        &["--rank"],
-        &["R"],
-        "With --rendezvous: the rank of this process (default: KW_RANK, JOB_COMPLETION_INDEX, or the number at the end of the host name).",
-    ),
-    row(
-        Opt::Env,
-        &["-env", "--env"],
-        &["NAME", "VALUE"],
-        "Sets an environment variable for this program; also NAME=VALUE in one word.",
-    ),
-    row(
-        Opt::GlobalEnv,
-        &["-genv", "--genv"],
-        &["NAME", "VALUE"],
-        "Sets an environment variable for all programs; also NAME=VALUE in one word.",
-    ),
-    row(
-        Opt::Export,
-        &["-x"],
-        &["NAME[=VALUE]"],
-        "Sets an environment variable for all programs. Without a value it has no effect: all variables are passed on anyway.",
-    ),
-    row(
-        Opt::EnvNone,
-        &["-envnone", "--envnone", "-genvnone"],
-        &[],
-        "Passes no environment variables to the ranks, except those named by other options.",
-    ),
-    row(
-        Opt::Dir,
-        &["-wdir", "--wdir", "-wd", "--wd", "-workdir"],
-        &["DIR"],
-        "Starts this program in directory DIR.",
-    ),
-    row(
-        Opt::Label,
-        &["-l", "--label", "-prepend-rank", "--tag-output"],
-        &[],
-        "Prefixes every line of output with the rank that wrote it.",
-    ),
-    row(
-        Opt::Bind,
-        &["--bind", "-bind-to", "--bind-to"],
-        &["HOW"],
-        "auto (default): binds each rank to an equal share of the CPUs that no other job is bound to; when ranks outnumber CPUs, the same number on each CPU, or no binding if they do not divide evenly. none: no binding. core, thread: one core or hardware thread per rank; core:N: N cores. socket, numa, l3cache, l2cache: all CPUs of the one that the share is on.",
-    ),
-    row(
-        Opt::Map,
-        &["-v", "--map", "--verbose"],
-        &[],
-        "Prints the program and CPUs of each rank before the job starts.",
-    ),
-    row(
-        Opt::Network,
-        &["--report-network"],
-        &[],
-        "Makes every rank print which addresses its connections used and why others were rejected (KW_LOG=info).",
-    ),
-    row(
-        Opt::Profile,
-        &["--profile"],
-        &[],
-        "Records MPI calls and prints a table of them at the end, by source location: time, count, bytes, time spent waiting. kwinfo --job prints it for a running job.",
-    ),
-    row(
-        Opt::ProfileJson,
-        &["--profile-json"],
-        &["FILE"],
-        "Like --profile; also writes the complete profile to FILE as JSON.",
-    ),
-    row(
-        Opt::Trace,
-        &["--trace"],
-        &["FILE"],
-        "Records every rank's MPI calls (with arguments) and messages over time and writes them to FILE in Perfetto's format while the job runs (same as KW_TRACE). Read it with kwtrace.",
-    ),
-    row(
-        Opt::EndHung,
-        &["--end-hung"],
-        &[],
-        "Ends a job that is proven to be deadlocked (every rank waits inside MPI and none can continue), with exit status 123.",
-    ),
-    row(
-        Opt::Timeout,
-        &["--timeout", "-timeout"],
-        &["SECONDS"],
-        "Ends the job after this time with exit status 124 and prints what every rank was waiting for.",
-    ),
-    row(
-        Opt::Wrap,
-        &["--wrap"],
-        &["[RANKS:]COMMAND"],
-        "Runs all ranks, or the named ones (0,4-7), under COMMAND, for example --wrap 'valgrind --log-file=rank.%r'; %r is replaced by the rank. If given several times, the first is outermost.",
-    ),
-    row(
-        Opt::Debug,
-        &["--debug"],
-        &["R"],
-        "Starts rank R under gdb, which gets standard input. The other ranks run and wait for it as long as necessary.",
-    ),
-    row(
-        Opt::Help,
-        &["-h", "--help", "-help"],
-        &[],
-        "Prints this text.",
-    ),
-    row(
-        Opt::Version,
-        &["-V", "--version", "-version"],
-        &[],
-        "Prints the version.",
-    ),
-    hidden(Opt::Man, &["--man"], &[], "Prints the manual page."),
-    hidden(
-        Opt::Completions,
-        &["--completions"],
-        &["SHELL"],
-        "Prints completions for bash or fish.",
-    ),
-    hidden(
-        Opt::Ignored,
-        &[
-            "--oversubscribe",
-            "-oversubscribe",
-            "--allow-run-as-root",
-            "-allow-run-as-root",
-        ],
-        &[],
-        "Accepted; this is always the case.",
-    ),
-    hidden(
-        Opt::Ignored,
-        &["-envall", "-genvall", "--envall"],
-        &[],
-        "Accepted; this is always the case.",
-    ),
-];
+/// The options that the help shows.
+fn shown() -> impl Iterator<Item = &'static Row> {
+    ALL.iter().filter(|r| !r.help.is_empty())
+}
 
 /// The row of an option as written.
 pub fn find(word: &str) -> Option<&'static Row> {
@@ -323,11 +114,7 @@ pub fn find(word: &str) -> Option<&'static Row> {
 
 /// The known name that is nearest to a wrong one, if any is near.
 pub fn nearest(word: &str) -> Option<&'static str> {
-    let names = ALL
-        .iter()
-        .filter(|r| !r.hidden)
-        .flat_map(|r| r.names.iter().copied());
-    kw_base::near::nearest(word, names)
+    kw_base::near::nearest(word, shown().flat_map(|r| r.names.iter().copied()))
 }
 
 const HEAD: &str = "\
@@ -357,7 +144,7 @@ Variables named KW_* are settings of the library: see kwinfo --settings.
 /// The text of `--help`.
 pub fn help() -> String {
     let mut out = HEAD.to_string();
-    for r in ALL.iter().filter(|r| !r.hidden) {
+    for r in shown() {
         let names = format!("{} {}", r.names.join(", "), r.takes.join(" "));
         out += &format!("  {}\n        {}\n", names.trim_end(), r.help);
     }
@@ -377,7 +164,7 @@ pub fn man() -> String {
          [arguments]]...\n.SH OPTIONS\n",
         env!("CARGO_PKG_VERSION")
     );
-    for r in ALL.iter().filter(|r| !r.hidden) {
+    for r in shown() {
         let takes = r.takes.join(" ");
         let names = r.names.join(", ").replace('-', "\\-");
         out += &format!(
@@ -392,10 +179,7 @@ pub fn man() -> String {
 
 /// Completions for a shell, or `None` when it is unknown.
 pub fn completions(shell: &str) -> Option<String> {
-    let names = || {
-        let shown = ALL.iter().filter(|r| !r.hidden);
-        shown.flat_map(|r| r.names.iter().copied())
-    };
+    let names = || shown().flat_map(|r| r.names.iter().copied());
     match shell {
         "bash" => Some(format!(
             "_mpiexec() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}}\n  case $word in\n    -*) COMPREPLY=($(compgen -W \
@@ -404,8 +188,7 @@ pub fn completions(shell: &str) -> Option<String> {
             names().collect::<Vec<_>>().join(" ")
         )),
         "fish" => Some(
-            ALL.iter()
-                .filter(|r| !r.hidden)
+            shown()
                 .flat_map(|r| {
                     let help = r.help.replace('\'', "");
                     r.names.iter().map(move |n| {
