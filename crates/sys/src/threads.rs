@@ -83,21 +83,6 @@ pub fn are_others() -> bool {
     })
 }
 
-/// How often the calling thread was interrupted so far: by page faults, or because its core was
-/// given to another (`getrusage`).
-pub fn interruptions() -> u64 {
-    // SAFETY: the call fills a local struct of which all bytes may be zero.
-    let used = unsafe {
-        let mut used: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut used);
-        used
-    };
-    [used.ru_minflt, used.ru_majflt, used.ru_nivcsw]
-        .iter()
-        .map(|&n| n as u64)
-        .sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,25 +90,6 @@ mod tests {
     #[test]
     fn threads_of_ours_are_nobody() {
         assert!(are_others(), "the test harness has threads");
-    }
-
-    #[test]
-    fn a_first_touch_is_an_interruption() {
-        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-        const LEN: usize = 1 << 16;
-        // Not from malloc, which may have pages that another test has touched.
-        // SAFETY: fresh memory that nothing else refers to, touched within its length and then given back.
-        let (before, after) = unsafe {
-            let wanted = ProtFlags::READ | ProtFlags::WRITE;
-            let memory =
-                mmap_anonymous(std::ptr::null_mut(), LEN, wanted, MapFlags::PRIVATE).unwrap();
-            let before = interruptions();
-            memory.cast::<u8>().write_volatile(1);
-            let after = interruptions();
-            munmap(memory, LEN).unwrap();
-            (before, after)
-        };
-        assert!(after > before);
     }
 
     fn wishes() -> libc::sched_attr {

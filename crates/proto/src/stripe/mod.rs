@@ -158,12 +158,6 @@ impl<P> Outgoing<P> {
         let at = self.payloads.iter().position(|p| p.number == number)?;
         self.payloads.remove(at).map(|p| (p.cookie, p.end))
     }
-
-    /// Whether this payload is in flight and all of it was handed out.
-    pub fn is_handed_out(&self, number: u64) -> bool {
-        let mut all = self.payloads.iter();
-        all.any(|p| p.number == number && p.again.is_empty() && p.next == p.len)
-    }
 }
 
 /// Result of a piece that a connection brings.
@@ -230,11 +224,6 @@ impl<L> Incoming<L> {
     /// Whether no payload is in flight.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
-    }
-
-    /// Number of the next payload.
-    pub fn next_number(&self) -> u64 {
-        self.begun
     }
 
     /// The next payload begins; its pieces go to `place`.

@@ -41,16 +41,6 @@ pub fn balance(trace: &Trace, waits: &[Wait]) -> Vec<Rank> {
     all
 }
 
-/// Mean divided by maximum of the time outside MPI: 1 is perfect balance.
-pub fn evenness(ranks: &[Rank]) -> f64 {
-    let most = ranks.iter().map(|r| r.outside).max().unwrap_or(0);
-    let sum: f64 = ranks.iter().map(|r| r.outside as f64).sum();
-    match most {
-        0 => 1.0,
-        most => sum / ranks.len() as f64 / most as f64,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +61,5 @@ mod tests {
             waiting,
         };
         assert_eq!(all, [rank(30, 10, 60), rank(90, 10, 0)]);
-        assert!((evenness(&all) - 60.0 / 90.0).abs() < 1e-9);
     }
 }
