@@ -113,13 +113,8 @@ pub fn prepare(mpi: &'static Mpi, fh: FileH, how: How, user: User) -> Res<Job> {
     };
     let etype = seen.view.etype();
     if buf.len() % etype != 0 {
-        return fail(
-            Class::Arg,
-            format!(
-                "count elements of datatype have {} bytes in the file, which is not a multiple of the {etype} bytes of the view's elementary type",
-                buf.len()
-            ),
-        );
+        return fail!(Arg:
+            "count elements of datatype have {} bytes in the file, which is not a multiple of the {etype} bytes of the view's elementary type", buf.len());
     }
     if how.writes {
         seen.check_shows(buf.len())?;
@@ -162,10 +157,7 @@ pub fn offset_in_data(offset: i64, etype: u64) -> Res<u64> {
     })?;
     match at.checked_mul(etype).filter(|&at| at <= i64::MAX as u64) {
         Some(at) => Ok(at),
-        None => fail(
-            Class::Arg,
-            format!("offset is {offset}, which exceeds the largest file offset"),
-        ),
+        None => fail!(Arg: "offset is {offset}, which exceeds the largest file offset"),
     }
 }
 
@@ -175,10 +167,7 @@ impl Seen {
         if len == 0 || !self.view.is_empty() {
             return Ok(());
         }
-        fail(
-            Class::Arg,
-            format!("{len} B have no place in the file: the view's file type has no data"),
-        )
+        fail!(Arg: "{len} B have no place in the file: the view's file type has no data")
     }
 
     /// Refuses data that end beyond the largest size of a file.
@@ -187,10 +176,7 @@ impl Seen {
         if end.is_some_and(|end| len == 0 || self.view.fits(end)) {
             return Ok(());
         }
-        fail(
-            Class::Arg,
-            format!("{len} B from byte {at} of the view's data on exceed the largest file size"),
-        )
+        fail!(Arg: "{len} B from byte {at} of the view's data on exceed the largest file size")
     }
 }
 

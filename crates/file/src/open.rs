@@ -241,17 +241,11 @@ impl Open {
     pub fn check_direction(&self, writes: bool) -> Res {
         if writes && self.amode & amode::RDONLY != 0 {
             let path = self.path.display();
-            return fail(
-                Class::ReadOnly,
-                format!("'{path}' was opened with MPI_MODE_RDONLY and cannot be written"),
-            );
+            return fail!(ReadOnly: "'{path}' was opened with MPI_MODE_RDONLY and cannot be written");
         }
         if !writes && self.amode & amode::WRONLY != 0 {
             let path = self.path.display();
-            return fail(
-                Class::Access,
-                format!("'{path}' was opened with MPI_MODE_WRONLY and cannot be read"),
-            );
+            return fail!(Access: "'{path}' was opened with MPI_MODE_WRONLY and cannot be read");
         }
         Ok(())
     }
@@ -260,13 +254,10 @@ impl Open {
     pub fn check_not_split(&self) -> Res {
         match &self.cursor().split {
             None => Ok(()),
-            Some(split) => fail(
-                Class::Request,
-                format!(
-                    "an earlier split collective operation has not been completed: call {} first",
-                    split.end
-                ),
-            ),
+            Some(split) => {
+                fail!(Request: "an earlier split collective operation has not been completed: call {} first",
+                    split.end)
+            }
         }
     }
 
@@ -276,12 +267,7 @@ impl Open {
             return Ok(());
         }
         let path = self.path.display();
-        fail(
-            Class::UnsupportedOperation,
-            format!(
-                "'{path}' was opened with MPI_MODE_SEQUENTIAL, where {what} cannot be used: use the shared file pointer"
-            ),
-        )
+        fail!(UnsupportedOperation: "'{path}' was opened with MPI_MODE_SEQUENTIAL, where {what} cannot be used: use the shared file pointer")
     }
 
     /// Costs of accesses of one kind.

@@ -56,12 +56,8 @@ impl Representation {
             _ => match registered.iter().find(|r| r.name == name) {
                 Some(found) => Representation::User(found.clone()),
                 None => {
-                    return fail(
-                        Class::UnsupportedDatarep,
-                        format!(
-                            "datarep is '{name}', but must be \"native\", \"internal\", \"external32\" or one that MPI_Register_datarep was called with"
-                        ),
-                    );
+                    return fail!(UnsupportedDatarep:
+                        "datarep is '{name}', but must be \"native\", \"internal\", \"external32\" or one that MPI_Register_datarep was called with");
                 }
             },
         })
@@ -208,13 +204,10 @@ impl Registered {
         match u64::try_from(asked) {
             Ok(bytes) if asked != layout.extent() => sized(layout, bytes),
             Ok(_) => Ok(layout.clone()),
-            Err(_) => fail(
-                Class::Conversion,
-                format!(
-                    "the extent function of the data representation '{}' says {asked} bytes, but must not say less than 0",
-                    self.name
-                ),
-            ),
+            Err(_) => {
+                fail!(Conversion: "the extent function of the data representation '{}' says {asked} bytes, but must not say less than 0",
+                    self.name)
+            }
         }
     }
 
@@ -224,13 +217,8 @@ impl Registered {
             None => Ok(()),
             Some(Convert::Int(f)) => {
                 let Ok(count) = i32::try_from(data.count) else {
-                    return fail(
-                        Class::Conversion,
-                        format!(
-                            "{} elements exceed the count argument of the conversion function of data representation '{}': register it with MPI_Register_datarep_c",
-                            data.count, self.name
-                        ),
-                    );
+                    return fail!(Conversion:
+                        "{} elements exceed the count argument of the conversion function of data representation '{}': register it with MPI_Register_datarep_c", data.count, self.name);
                 };
                 f.call(user, handle, count, file, 0, extra)
             }

@@ -381,10 +381,7 @@ pub fn agree_among_jobs(
             mpi.lock().above.comms.spanning.release(candidate);
         }
     }
-    fail(
-        Class::Other,
-        "every context id is in use; free communicators that are no longer needed",
-    )
+    fail!(Other: "every context id is in use; free communicators that are no longer needed")
 }
 
 /// A proposal as a word; all ones for none.
@@ -401,10 +398,7 @@ fn propose(mpi: &Mpi) -> u32 {
 
 fn offered(word: u32) -> Res<Proposal> {
     if word == u32::MAX {
-        return fail(
-            Class::Other,
-            "every context id is in use; free communicators that are no longer needed",
-        );
+        return fail!(Other: "every context id is in use; free communicators that are no longer needed");
     }
     Ok(Proposal::from_bits(word))
 }
@@ -465,14 +459,8 @@ fn recv(mpi: &Mpi, source: (u32, Peer), what: (ContextId, Purpose), bytes: &mut 
 /// The received bytes, whose number must be the expected one.
 fn received(from: Peer, outcome: Outcome, buf: &Buf, bytes: &mut [u8]) -> Res {
     if outcome.len != bytes.len() as u64 {
-        return fail(
-            Class::Intern,
-            format!(
-                "process {from} sent {} bytes instead of {}; do all processes create the same communicator?",
-                outcome.len,
-                bytes.len()
-            ),
-        );
+        return fail!(Intern: "process {from} sent {} bytes instead of {}; do all processes create the same communicator?",
+            outcome.len, bytes.len());
     }
     buf.read(0, bytes);
     Ok(())
@@ -495,12 +483,9 @@ pub fn finish(mpi: &Mpi, id: ReqId, from: Option<Peer>) -> Res<Outcome> {
     let mut outcome = outcome.ok_or_else(stopped)?;
     match outcome.failure.take().map(|f| *f) {
         None => Ok(outcome),
-        Some(Failure::Message(MessageFailure::Truncated { came, fits })) => fail(
-            Class::Intern,
-            format!(
-                "{came} bytes arrived instead of {fits}; do all processes create the same communicator?"
-            ),
-        ),
+        Some(Failure::Message(MessageFailure::Truncated { came, fits })) => {
+            fail!(Intern: "{came} bytes arrived instead of {fits}; do all processes create the same communicator?")
+        }
         Some(gone @ Failure::Message(MessageFailure::PeerGone(_))) => Err(explain(gone)),
         Some(failure) => fail(Class::Intern, explain(failure).text),
     }

@@ -4,7 +4,7 @@
 //! buffer: so the attached buffer never fragments, and its size is the limit that the user chose. A
 //! message that left at once takes nothing.
 
-use crate::error::{Class, Fault, Res, fail};
+use crate::error::{Fault, Res, fail};
 use crate::handle::{CommH, SessionH};
 use crate::request::{Flight, Outgoing, fault_of};
 use kw_engine::{Engine, ReqId, SendMode, Started};
@@ -104,22 +104,13 @@ impl Buffers {
     /// Attaches a buffer.
     pub fn attach(&mut self, owner: Owner, addr: usize, size: i64) -> Res {
         if size < 0 {
-            return fail(
-                Class::Arg,
-                format!("size is {size}, but must not be negative"),
-            );
+            return fail!(Arg: "size is {size}, but must not be negative");
         }
         if addr == 0 && size > 0 {
-            return fail(
-                Class::Buffer,
-                format!("buffer is a null pointer, but size is {size}"),
-            );
+            return fail!(Buffer: "buffer is a null pointer, but size is {size}");
         }
         if self.find(owner).is_some() {
-            return fail(
-                Class::Buffer,
-                "a buffer is already attached here; detach it first",
-            );
+            return fail!(Buffer: "a buffer is already attached here; detach it first");
         }
         self.attached.push(Attached {
             owner,
@@ -158,10 +149,7 @@ impl Buffers {
         out: &Outgoing,
     ) -> Res {
         let Some(i) = self.index_for(comm, session) else {
-            return fail(
-                Class::Buffer,
-                "no buffer is attached for buffered sends; call MPI_Buffer_attach first",
-            );
+            return fail!(Buffer: "no buffer is attached for buffered sends; call MPI_Buffer_attach first");
         };
         let a = &mut self.attached[i];
         let len = out.buf.len();
@@ -174,14 +162,8 @@ impl Buffers {
             a.sweep(engine);
         }
         if !a.has_room(cost) {
-            return fail(
-                Class::Buffer,
-                format!(
-                    "the message needs {cost} bytes of the attached buffer, but only {} of {} are free",
-                    a.size.saturating_sub(a.used),
-                    a.size
-                ),
-            );
+            return fail!(Buffer: "the message needs {cost} bytes of the attached buffer, but only {} of {} are free",
+                a.size.saturating_sub(a.used), a.size);
         }
         let copy = out.buf.packed(self.types);
         let copy = Outgoing { buf: copy, ..*out };

@@ -49,10 +49,7 @@ impl Codes {
     /// Adds a code of a class, which may be a class of the standard.
     pub fn add_code(&mut self, class: i32) -> Res<i32> {
         if self.class(class) != Some(class) {
-            return fail(
-                Class::Arg,
-                format!("errorclass is {class}, which is not an error class"),
-            );
+            return fail!(Arg: "errorclass is {class}, which is not an error class");
         }
         Ok(self.add(class))
     }
@@ -74,10 +71,7 @@ impl Codes {
     pub fn remove_text(&mut self, code: i32) -> Res {
         let entry = self.mine(code)?;
         if entry.text.take().is_none() {
-            return fail(
-                Class::Arg,
-                format!("errorcode is {code}, which has no text"),
-            );
+            return fail!(Arg: "errorcode is {code}, which has no text");
         }
         Ok(())
     }
@@ -85,20 +79,14 @@ impl Codes {
     /// Removes a class that has no codes of its own left.
     pub fn remove_class(&mut self, class: i32) -> Res {
         if self.mine(class)?.class != class {
-            return fail(
-                Class::Arg,
-                format!("errorclass is {class}, which is a code and no class"),
-            );
+            return fail!(Arg: "errorclass is {class}, which is a code and no class");
         }
         if let Some((code, _)) = self
             .added
             .iter()
             .find(|(c, e)| e.class == class && **c != class)
         {
-            return fail(
-                Class::Arg,
-                format!("errorclass is {class}, which still has the code {code}"),
-            );
+            return fail!(Arg: "errorclass is {class}, which still has the code {code}");
         }
         self.remove(class, "errorclass")
     }
@@ -106,10 +94,7 @@ impl Codes {
     /// Removes a code.
     pub fn remove_code(&mut self, code: i32) -> Res {
         if self.mine(code)?.class == code {
-            return fail(
-                Class::Arg,
-                format!("errorcode is {code}, which is a class and no code"),
-            );
+            return fail!(Arg: "errorcode is {code}, which is a class and no code");
         }
         self.remove(code, "errorcode")
     }
@@ -117,10 +102,7 @@ impl Codes {
     /// Checks that it has no text any more: only then it may be removed (MPI 5.0, 9.5).
     fn remove(&mut self, code: i32, name: &str) -> Res {
         if self.mine(code)?.text.is_some() {
-            return fail(
-                Class::Arg,
-                format!("{name} is {code}, which still has a text; remove that first"),
-            );
+            return fail!(Arg: "{name} is {code}, which still has a text; remove that first");
         }
         self.added.remove(&code);
         Ok(())

@@ -193,13 +193,7 @@ impl Comm {
 
 #[cold]
 fn no_such_rank(rank: i32, size: u32) -> Res<Option<Peer>> {
-    fail(
-        Class::Rank,
-        format!(
-            "rank is {rank}, but the communicator has ranks 0 to {}",
-            size as i64 - 1
-        ),
-    )
+    fail!(Rank: "rank is {rank}, but the communicator has ranks 0 to {}", size as i64 - 1)
 }
 
 /// The communicators of the process, and its share of the context ids.
@@ -309,10 +303,7 @@ impl Comms {
         self.get(handle)?;
         let gone = handle.key().and_then(|k| self.made.remove(k));
         let Some(comm) = gone else {
-            return fail(
-                Class::Comm,
-                format!("comm is {}, which cannot be freed", self.get(handle)?.name),
-            );
+            return fail!(Comm: "comm is {}, which cannot be freed", self.get(handle)?.name);
         };
         match &mut self.contexts {
             _ if SpanningPool::has(comm.context) => self.spanning.release(comm.context),

@@ -329,10 +329,7 @@ fn uncommitted(handle: TypeH) -> Box<Fault> {
 /// Checks a count argument of this name.
 pub fn checked_count(name: &str, count: i64) -> Res<u64> {
     if count < 0 {
-        return fail(
-            Class::Count,
-            format!("{name} is {count}, but must not be negative"),
-        );
+        return fail!(Count: "{name} is {count}, but must not be negative");
     }
     Ok(count as u64)
 }

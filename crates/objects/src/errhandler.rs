@@ -83,14 +83,7 @@ impl Errhandlers {
         let found = handle.key().and_then(|k| self.made.get(k));
         let found = found.ok_or_else(|| unknown_errhandler(handle))?;
         if found.kind != kind {
-            return fail(
-                Class::Errhandler,
-                format!(
-                    "errhandler was made for {}, not for {}",
-                    found.kind.name(),
-                    kind.name()
-                ),
-            );
+            return fail!(Errhandler: "errhandler was made for {}, not for {}", found.kind.name(), kind.name());
         }
         Ok(())
     }

@@ -196,6 +196,15 @@ impl Fault {
     }
 }
 
+/// An error of the class of this name, with a text as `format!` has it.
+#[macro_export]
+macro_rules! fail {
+    ($class:ident: $($text:tt)+) => {
+        $crate::error::fail($crate::error::Class::$class, format!($($text)+))
+    };
+}
+pub use crate::fail;
+
 /// `Err(Fault::new(class, text))`.
 pub fn fail<T>(class: Class, text: impl Into<String>) -> Res<T> {
     Err(Fault::new(class, text))

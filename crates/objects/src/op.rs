@@ -89,13 +89,7 @@ impl Ops {
         layout: &Layout,
     ) -> Res<(Combining, bool)> {
         if let Some(op @ (Op::Replace | Op::NoOp)) = Op::by_handle(op.0) {
-            return fail(
-                Class::Op,
-                format!(
-                    "op is {}, which is for one-sided communication only",
-                    op.name()
-                ),
-            );
+            return fail!(Op: "op is {}, which is for one-sided communication only", op.name());
         }
         self.combining(op, datatype, layout)
     }
@@ -108,13 +102,7 @@ impl Ops {
     /// Removes a user-defined operation.
     pub fn free(&mut self, handle: OpH) -> Res {
         if let Some(op) = Op::by_handle(handle.0) {
-            return fail(
-                Class::Op,
-                format!(
-                    "op is {}, which is predefined and cannot be freed",
-                    op.name()
-                ),
-            );
+            return fail!(Op: "op is {}, which is predefined and cannot be freed", op.name());
         }
         match handle.key().and_then(|k| self.made.remove(k)) {
             Some(_) => Ok(()),

@@ -51,13 +51,9 @@ impl Session {
         let named = named.filter(|s| s.ranks.iter().all(|r| *r < size));
         match named {
             Some(set) => Ok(Group::new(set.ranks.iter().copied().map(Peer).collect())),
-            None => fail(
-                Class::Arg,
-                format!(
-                    "pset_name is '{name}', but the process sets are {}",
-                    self.psets().join(" and ")
-                ),
-            ),
+            None => {
+                fail!(Arg: "pset_name is '{name}', but the process sets are {}", self.psets().join(" and "))
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Virtual topologies (MPI 5.0, chapter 8): a communicator's data about one.
 
-use crate::error::{Class, Res, fail};
+use crate::error::{Res, fail};
 use crate::handle::CommH;
 use kw_coll::Neighbors;
 
@@ -216,10 +216,9 @@ impl crate::comm::Comms {
     pub fn dist(&self, comm: CommH) -> Res<&Dist> {
         match self.get(comm)?.topology.as_deref() {
             Some(Topology::Dist(dist)) => Ok(dist),
-            _ => fail(
-                Class::Topology,
-                "comm has no distributed graph topology; create one with MPI_Dist_graph_create",
-            ),
+            _ => {
+                fail!(Topology: "comm has no distributed graph topology; create one with MPI_Dist_graph_create")
+            }
         }
     }
 
@@ -227,10 +226,7 @@ impl crate::comm::Comms {
     pub fn graph(&self, comm: CommH) -> Res<&Graph> {
         match self.get(comm)?.topology.as_deref() {
             Some(Topology::Graph(graph)) => Ok(graph),
-            _ => fail(
-                Class::Topology,
-                "comm has no graph topology; create one with MPI_Graph_create",
-            ),
+            _ => fail!(Topology: "comm has no graph topology; create one with MPI_Graph_create"),
         }
     }
 
@@ -239,10 +235,7 @@ impl crate::comm::Comms {
         let comm = self.get(comm)?;
         match comm.topology.as_deref() {
             Some(Topology::Cart(cart)) => Ok((cart, comm.rank as i64)),
-            _ => fail(
-                Class::Topology,
-                "comm has no Cartesian topology; create one with MPI_Cart_create",
-            ),
+            _ => fail!(Topology: "comm has no Cartesian topology; create one with MPI_Cart_create"),
         }
     }
 }

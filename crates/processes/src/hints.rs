@@ -6,7 +6,7 @@
 //! variable.
 
 use crate::start::Program;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::info::Info;
 
 /// Keys that mean the same as an option of mpiexec, the best-known first.
@@ -78,10 +78,7 @@ pub fn apply(program: &mut Program, info: Option<&Info>) -> Res {
 fn read(name: &str) -> Res<Vec<(String, String)>> {
     match std::fs::read_to_string(name) {
         Ok(text) => lines(&text, name),
-        Err(e) => fail(
-            Class::InfoValue,
-            format!("the file '{name}' of the info key file cannot be read: {e}"),
-        ),
+        Err(e) => fail!(InfoValue: "the file '{name}' of the info key file cannot be read: {e}"),
     }
 }
 
@@ -92,12 +89,7 @@ fn lines(text: &str, name: &str) -> Res<Vec<(String, String)>> {
             continue;
         }
         let Some((key, value)) = line.split_once('=') else {
-            return fail(
-                Class::InfoValue,
-                format!(
-                    "line {number} of '{name}', the file of the info key file, is '{line}', but must be 'key = value'"
-                ),
-            );
+            return fail!(InfoValue: "line {number} of '{name}', the file of the info key file, is '{line}', but must be 'key = value'");
         };
         pairs.push((key.trim().to_string(), value.trim().to_string()));
     }
@@ -110,23 +102,15 @@ fn largest(set: &str, most: u32) -> Res<u32> {
     let mut best = None;
     for triplet in set.split(',') {
         let Some((first, last, step)) = bounds(triplet) else {
-            return fail(
-                Class::InfoValue,
-                format!(
-                    "'{triplet}' of the info key soft ('{set}') is none of a, a:b and a:b:c with numbers that count from a to b"
-                ),
-            );
+            return fail!(InfoValue: "'{triplet}' of the info key soft ('{set}') is none of a, a:b and a:b:c with numbers that count from a to b");
         };
         best = best.max(largest_of(first, last, step, most.into()));
     }
     match best.and_then(|n| u32::try_from(n).ok()) {
         Some(count) => Ok(count),
-        None => fail(
-            Class::InfoValue,
-            format!(
-                "the info key soft ('{set}') allows no number of processes from 1 to {most}, the maxprocs"
-            ),
-        ),
+        None => {
+            fail!(InfoValue: "the info key soft ('{set}') allows no number of processes from 1 to {most}, the maxprocs")
+        }
     }
 }
 

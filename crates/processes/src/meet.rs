@@ -144,7 +144,7 @@ impl<'a> Introduction<'a> {
         for peer in self.parent.members.group.iter() {
             let (Some(world), Some(at)) = (worlds.of(peer), self.members.group.rank_of(peer))
             else {
-                return fail(Class::Intern, format!("process {peer} belongs to no job"));
+                return fail!(Intern: "process {peer} belongs to no job");
             };
             let key = world.foreign_key();
             let known = card.worlds.iter().position(|w| w.foreign_key == key);
@@ -193,10 +193,8 @@ impl<'a> Introduction<'a> {
             };
             match self.most(mine)? {
                 NONE_FREE => Ok(u32::MAX),
-                NOT_JOINED => fail(
-                    Class::Other,
-                    "a process of the other side, or of this one, could not join the other's job",
-                ),
+                NOT_JOINED => fail!(Other:
+                    "a process of the other side, or of this one, could not join the other's job"),
                 most => Ok(most),
             }
         };
@@ -236,10 +234,9 @@ fn record(address: Option<&str>, width: usize) -> Vec<u8> {
 /// The addresses in such records; an incomplete one still has its full length.
 fn addresses(records: &[u8], width: usize) -> Res<Vec<String>> {
     let one = |record: &[u8]| match number(record)? {
-        NO_ADDRESS => fail(
-            Class::Other,
-            "another process of the communicator can be reached over no network",
-        ),
+        NO_ADDRESS => {
+            fail!(Other: "another process of the communicator can be reached over no network")
+        }
         len => {
             let text = record[4..][..width.min(len as usize)].to_vec();
             let mut text = String::from_utf8_lossy(&text).into_owned();
@@ -269,10 +266,9 @@ fn address(mpi: &Mpi) -> Res<String> {
     let (engine, _) = running(&mut guard)?;
     match engine.other_jobs().address() {
         Some((network, address)) => Ok(format!("{network} {address}")),
-        None => fail(
-            Class::Other,
-            "processes of different jobs meet over a network, and KW_PATHS allows none",
-        ),
+        None => {
+            fail!(Other: "processes of different jobs meet over a network, and KW_PATHS allows none")
+        }
     }
 }
 
@@ -292,13 +288,8 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
             return fail(Class::Other, "the other side speaks another protocol");
         };
         if agreed.checks() != engine.job.agreed().checks() {
-            return fail(
-                Class::Other,
-                format!(
-                    "job {} compares collective calls and this one does not, or the reverse: give both the same KW_CHECK",
-                    world.name
-                ),
-            );
+            return fail!(Other: "job {} compares collective calls and this one does not, or the reverse: give both the same KW_CHECK",
+                world.name);
         }
         let first = engine
             .other_jobs()
@@ -310,10 +301,7 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
         let first = firsts[member.world as usize];
         let world = engine.job.worlds.of(first);
         if world.is_none_or(|w| member.rank >= w.size()) {
-            return fail(
-                Class::Other,
-                "protocol error: the other side named a process that does not exist",
-            );
+            return fail!(Other: "protocol error: the other side named a process that does not exist");
         }
         let peer = Peer(first.0 + member.rank);
         group.push(peer);
@@ -321,14 +309,8 @@ fn join(mpi: &Mpi, card: &Card) -> Res<Group> {
             continue;
         }
         if mine.as_deref() != Some(&*member.network) {
-            return fail(
-                Class::Other,
-                format!(
-                    "the other side is reached by {}, and this one by {}: give both the same KW_PATHS",
-                    member.network,
-                    mine.as_deref().unwrap_or("no network")
-                ),
-            );
+            return fail!(Other: "the other side is reached by {}, and this one by {}: give both the same KW_PATHS",
+                member.network, mine.as_deref().unwrap_or("no network"));
         }
         engine
             .other_jobs()

@@ -28,12 +28,8 @@ fn of_derived(side: &str, found: &Datatype) -> Res<Option<Basic>> {
     let alike = found.recipe.as_ref().and_then(only_component);
     match alike {
         Some(basic) => Ok(Some(basic)),
-        None => fail(
-            Class::Type,
-            format!(
-                "{side}_datatype is a datatype of different elements, but the elements of an accumulate must all be of one predefined datatype"
-            ),
-        ),
+        None => fail!(Type:
+            "{side}_datatype is a datatype of different elements, but the elements of an accumulate must all be of one predefined datatype"),
     }
 }
 
@@ -66,10 +62,8 @@ fn only_component(recipe: &Arc<Recipe>) -> Option<Basic> {
 pub fn operation(tables: &Tables, op: OpH) -> Res<Op> {
     match tables.ops.get(op)? {
         Operation::Predefined(op) => Ok(op),
-        Operation::User(_) => fail(
-            Class::Op,
-            "op is user-defined, but one-sided communication accepts only predefined operations",
-        ),
+        Operation::User(_) => fail!(Op:
+            "op is user-defined, but one-sided communication accepts only predefined operations"),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::memory::{self, Neighbours, Wish};
 use kw_engine::windows::{Extent, NewWindow};
 use kw_mpi::chapter::{Members, Parent, add_comm, forget, running};
 use kw_objects::Comm;
-use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::error::{Fault, Res, fail};
 use kw_objects::handle::{CommH, ErrhandlerH, InfoH, WinH};
 use kw_objects::state::Mpi;
 use kw_objects::window::{Flavor, Predefined, Reach, Window};
@@ -181,12 +181,8 @@ fn check_promises(hints: &Hints, all: &[ShareMessage]) -> Res {
     let other_size = all.iter().position(|s| s.extent.size != first.size);
     let other_unit = all.iter().position(|s| s.extent.unit != first.unit);
     let broken = |hint: &str, what: &str, rank: usize, here: u64, there: u64| {
-        fail(
-            Class::InfoValue,
-            format!(
-                "the hint {hint} is true, but {what} is {here} on rank 0 and {there} on rank {rank}"
-            ),
-        )
+        let both = format!("{here} on rank 0 and {there} on rank {rank}");
+        fail!(InfoValue: "the hint {hint} is true, but {what} is {both}")
     };
     match (other_size, other_unit) {
         (Some(rank), _) if hints.is_true("same_size") => {

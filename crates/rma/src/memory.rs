@@ -71,13 +71,8 @@ impl Neighbours {
         let far = (0..self.size).find(|rank| !self.ranks.contains(rank));
         match far {
             None => Ok(()),
-            Some(rank) => fail(
-                Class::RmaShared,
-                format!(
-                    "comm has rank {rank}, which shares no memory with rank {}: split it with MPI_Comm_split_type and MPI_COMM_TYPE_SHARED first, and do not exclude shm with KW_PATHS",
-                    self.me
-                ),
-            ),
+            Some(rank) => fail!(RmaShared:
+                "comm has rank {rank}, which shares no memory with rank {}: split it with MPI_Comm_split_type and MPI_COMM_TYPE_SHARED first, and do not exclude shm with KW_PATHS", self.me),
         }
     }
 

@@ -7,7 +7,7 @@ use kw_engine::{Messages, ReqId, Started, WaitOn};
 use kw_mpi::chapter::{running, wait_serving};
 use kw_objects::comm::PROC_NULL;
 use kw_objects::conflicts::report;
-use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::error::{Fault, Res, fail};
 use kw_objects::handle::WinH;
 use kw_objects::request::explain;
 use kw_objects::state::{Guard, Mpi, State, Tables};
@@ -45,13 +45,7 @@ impl WindowCall<'_> {
 
 #[cold]
 fn no_such_rank(rank: i32, size: u32) -> Res<Option<u32>> {
-    fail(
-        Class::Rank,
-        format!(
-            "rank is {rank}, but the window has ranks 0 to {}",
-            i64::from(size) - 1
-        ),
-    )
+    fail!(Rank: "rank is {rank}, but the window has ranks 0 to {}", i64::from(size) - 1)
 }
 
 /// Does something with a window. A fault names the rank and the window.

@@ -2,7 +2,7 @@
 
 use crate::calls::view::registered;
 use crate::representation::{Convert, Registered};
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::state::Mpi;
 use kw_sys::args::Text;
 use kw_sys::callback::{DatarepConvert, DatarepConvertCount, DatarepExtent};
@@ -20,23 +20,13 @@ fn register(
 ) -> Res {
     let name = datarep.to_text().unwrap_or_default();
     if name.is_empty() || name.len() >= MAX_DATAREP {
-        return fail(
-            Class::Arg,
-            format!(
-                "datarep has {} characters, but must have 1 to {}",
-                name.len(),
-                MAX_DATAREP - 1
-            ),
-        );
+        return fail!(Arg: "datarep has {} characters, but must have 1 to {}", name.len(), MAX_DATAREP - 1);
     }
     let mut guard = mpi.lock();
     let taken = ["native", "internal", "external32"].contains(&name.as_str())
         || registered(&guard.above).iter().any(|r| r.name == name);
     if taken {
-        return fail(
-            Class::DupDatarep,
-            format!("datarep is '{name}', which is defined already"),
-        );
+        return fail!(DupDatarep: "datarep is '{name}', which is defined already");
     }
     let made = Registered {
         name,

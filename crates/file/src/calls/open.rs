@@ -39,7 +39,7 @@ pub(super) fn path_of(filename: Text) -> Res<PathBuf> {
 pub(super) fn check_amode(mode: i32) -> Res {
     let ways = [amode::RDONLY, amode::WRONLY, amode::RDWR];
     let given = ways.iter().filter(|&&way| mode & way != 0).count();
-    let wrong = |text: &str| fail(Class::Amode, format!("amode is {mode}: {text}"));
+    let wrong = |text: &str| fail!(Amode: "amode is {mode}: {text}");
     if mode & !amode::ALL != 0 {
         return wrong("it contains bits that are not access modes");
     }

@@ -339,10 +339,7 @@ fn same_file(all: &[[u64; WORDS]]) -> Res {
         .position(|their| their[0] != first[0] && their[2] != first[2]);
     match other {
         None => Ok(()),
-        Some(rank) => fail(
-            Class::NotSame,
-            format!("filename names another file on rank {rank} than on rank 0"),
-        ),
+        Some(rank) => fail!(NotSame: "filename names another file on rank {rank} than on rank 0"),
     }
 }
 

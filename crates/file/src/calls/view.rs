@@ -101,10 +101,8 @@ fn view_of(
     let mut start = disp;
     if disp == DISPLACEMENT_CURRENT {
         if open.amode & crate::open::amode::SEQUENTIAL == 0 {
-            return fail(
-                Class::Arg,
-                "disp is MPI_DISPLACEMENT_CURRENT, which is valid only for a file opened with MPI_MODE_SEQUENTIAL",
-            );
+            return fail!(Arg:
+                "disp is MPI_DISPLACEMENT_CURRENT, which is valid only for a file opened with MPI_MODE_SEQUENTIAL");
         }
         let at = open.shared.get(mpi)?;
         let seen = open.seen();
@@ -167,20 +165,12 @@ fn seek(open: &Open, offset: i64, whence: i32, current: u64) -> Res<u64> {
             seen.view.data_before(size).div_ceil(etype)
         }
         _ => {
-            return fail(
-                Class::Arg,
-                format!(
-                    "whence is {whence}, but must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"
-                ),
-            );
+            return fail!(Arg: "whence is {whence}, but must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
         }
     };
     match (base as i64).checked_add(offset) {
         Some(at) if at >= 0 => offset_in_data(at, etype),
-        _ => fail(
-            Class::Arg,
-            format!("offset is {offset}, which leads in front of the view's beginning"),
-        ),
+        _ => fail!(Arg: "offset is {offset}, which leads in front of the view's beginning"),
     }
 }
 
@@ -244,10 +234,7 @@ pub fn file_get_type_extent(mpi: &'static Mpi, fh: FileH, datatype: TypeH, exten
     let in_file = seen.representation.in_file(&of)?.extent();
     match extent.set(in_file) {
         true => Ok(()),
-        false => fail(
-            Class::ValueTooLarge,
-            format!("extent would be {in_file}; use the large-count function"),
-        ),
+        false => fail!(ValueTooLarge: "extent would be {in_file}; use the large-count function"),
     }
 }
 

@@ -4,7 +4,7 @@
 use kw_objects::abi::sizes;
 use kw_objects::error::fail;
 use kw_objects::handle::InfoH;
-use kw_objects::{Class, Mpi, Res};
+use kw_objects::{Mpi, Res};
 use kw_sys::args::Out;
 use kw_sys::buf::{Addr, Buf};
 
@@ -34,10 +34,7 @@ pub fn abi_set_fortran_info(mpi: &Mpi, info: InfoH) -> Res {
     let mut guard = mpi.lock();
     let facts = guard.above.infos.get(info)?.clone();
     if guard.above.fortran.info.is_some() {
-        return fail(
-            Class::Abi,
-            "Fortran's sizes were set before; they can be set once",
-        );
+        return fail!(Abi: "Fortran's sizes were set before; they can be set once");
     }
     guard.above.fortran.info = Some(facts);
     Ok(())
@@ -58,10 +55,7 @@ pub fn abi_get_fortran_booleans(
         return Ok(());
     };
     if t.len() != size as usize {
-        return fail(
-            Class::Arg,
-            format!("logical_size is {size}, but it was set to {}", t.len()),
-        );
+        return fail!(Arg: "logical_size is {size}, but it was set to {}", t.len());
     }
     Buf::bytes(yes, size as u64).write(0, t);
     Buf::bytes(no, size as u64).write(0, f);
@@ -73,17 +67,11 @@ pub fn abi_get_fortran_booleans(
 pub fn abi_set_fortran_booleans(mpi: &Mpi, size: i32, yes: Addr, no: Addr) -> Res {
     check_size(size)?;
     if yes == Addr::NULL || no == Addr::NULL {
-        return fail(
-            Class::Arg,
-            "logical_true or logical_false is a null pointer",
-        );
+        return fail!(Arg: "logical_true or logical_false is a null pointer");
     }
     let mut guard = mpi.lock();
     if guard.above.fortran.booleans.is_some() {
-        return fail(
-            Class::Abi,
-            "Fortran's logical values were set before; they can be set once",
-        );
+        return fail!(Abi: "Fortran's logical values were set before; they can be set once");
     }
     let bytes = |from: Addr| {
         let mut out = vec![0; size as usize];
@@ -98,8 +86,5 @@ fn check_size(size: i32) -> Res {
     if matches!(size, 1 | 2 | 4 | 8 | 16) {
         return Ok(());
     }
-    fail(
-        Class::Arg,
-        format!("logical_size is {size}, but it must be 1, 2, 4, 8 or 16"),
-    )
+    fail!(Arg: "logical_size is {size}, but it must be 1, 2, 4, 8 or 16")
 }

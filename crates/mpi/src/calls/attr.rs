@@ -4,7 +4,7 @@
 //! The user's copy and delete functions are called with the lock released.
 
 use kw_objects::attributes::{KEYVAL_INVALID, Keyval, Kind, Owner};
-use kw_objects::error::{Class, Fault, Res, Scope, fail};
+use kw_objects::error::{Fault, Res, Scope, fail};
 use kw_objects::handle::{CommH, TypeH, WinH};
 use kw_objects::state::Mpi;
 use kw_sys::args::Out;
@@ -234,10 +234,7 @@ fn delete(mpi: &Mpi, owner: Owner, keyval: i32) -> Res {
     guard.above.check_owner(owner)?;
     let kind = guard.above.attributes.keyval(keyval, owner.kind())?.clone();
     let Some(value) = guard.above.attributes.get(owner, keyval) else {
-        return fail(
-            Class::Keyval,
-            format!("keyval is {keyval}, which is not set on the object"),
-        );
+        return fail!(Keyval: "keyval is {keyval}, which is not set on the object");
     };
     drop(guard);
     ask_delete(owner, keyval, &kind, value)?;

@@ -8,7 +8,7 @@ use crate::calls::p2p::running;
 use crate::group_collectives::Members;
 use kw_objects::attributes::Owner;
 use kw_objects::buffered;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::{CommH, InfoH};
 use kw_objects::info::{Info, ROWS_HINT};
 use kw_objects::state::{Mpi, State};
@@ -38,10 +38,7 @@ pub fn comm_test_inter(mpi: &Mpi, comm: CommH, flag: Out<i32>) -> Res {
 pub fn comm_remote_size(mpi: &Mpi, comm: CommH, size: Out<i32>) -> Res {
     let guard = mpi.lock();
     let Some(remote) = &guard.above.comms.get(comm)?.remote else {
-        return fail(
-            Class::Comm,
-            "comm is an intracommunicator, which has no remote group",
-        );
+        return fail!(Comm: "comm is an intracommunicator, which has no remote group");
     };
     size.set(remote.size() as i32);
     Ok(())
@@ -152,10 +149,7 @@ fn check_release(mpi: &Mpi, handle: CommH, function: &str) -> Res {
     let name = guard.above.comms.get(handle)?.name.clone();
     drop(guard);
     if handle.is_predefined() {
-        return fail(
-            Class::Comm,
-            format!("comm is {name}, which cannot be freed"),
-        );
+        return fail!(Comm: "comm is {name}, which cannot be freed");
     }
     check::agree(mpi, handle, function)
 }

@@ -48,10 +48,7 @@ impl<'a> Parent<'a> {
     pub fn intra(mpi: &'a Mpi, comm: CommH, name: &str) -> Res<Parent<'a>> {
         let parent = Parent::new(mpi, comm)?;
         if parent.remote.is_some() {
-            return fail(
-                Class::Comm,
-                format!("{name} is an intercommunicator, but must be an intracommunicator"),
-            );
+            return fail!(Comm: "{name} is an intercommunicator, but must be an intracommunicator");
         }
         Ok(parent)
     }
@@ -213,10 +210,7 @@ pub fn bootstrap<'a>(mpi: &'a Mpi, group: Arc<Group>, name: &str, tag: i32) -> R
     let engine = guard.engine.as_ref();
     let (me, size) = engine.map_or((Peer(0), 1), |e| (e.job.me, e.job.size()));
     let Some(rank) = group.rank_of(me) else {
-        return fail(
-            Class::Group,
-            format!("{name} does not contain the calling process"),
-        );
+        return fail!(Group: "{name} does not contain the calling process");
     };
     Ok(Members {
         mpi,
@@ -236,14 +230,7 @@ pub fn string_tag(text: Text) -> Res<i32> {
         return fail(Class::Arg, "stringtag is null");
     };
     if bytes.len() >= MAX {
-        return fail(
-            Class::Arg,
-            format!(
-                "stringtag has {} characters, but at most {} are allowed",
-                bytes.len(),
-                MAX - 1
-            ),
-        );
+        return fail!(Arg: "stringtag has {} characters, but at most {} are allowed", bytes.len(), MAX - 1);
     }
     let mix = |h: u32, &b: &u8| (h ^ b as u32).wrapping_mul(0x0100_0193);
     Ok((bytes.iter().fold(0x811c_9dc5, mix) & 0x7fff_ffff) as i32)
@@ -251,10 +238,7 @@ pub fn string_tag(text: Text) -> Res<i32> {
 
 pub fn check_tag(tag: i32) -> Res {
     if tag < 0 {
-        return fail(
-            Class::Tag,
-            format!("tag is {tag}, but must not be negative"),
-        );
+        return fail!(Tag: "tag is {tag}, but must not be negative");
     }
     Ok(())
 }
@@ -262,10 +246,9 @@ pub fn check_tag(tag: i32) -> Res {
 fn check_subset(part: &Group, whole: &Group) -> Res {
     match part.iter().find(|&p| !whole.contains(p)) {
         None => Ok(()),
-        Some(p) => fail(
-            Class::Group,
-            format!("group has process {p} of the job, which is not in the communicator's group"),
-        ),
+        Some(p) => {
+            fail!(Group: "group has process {p} of the job, which is not in the communicator's group")
+        }
     }
 }
 
@@ -279,7 +262,7 @@ pub fn to_words(mpi: &Mpi, group: &Group) -> Res<Vec<u8>> {
             .as_ref()
             .and_then(|e| e.job.worlds.name_of(peer));
         let Some((world, rank)) = name else {
-            return fail(Class::Intern, format!("process {peer} has no name"));
+            return fail!(Intern: "process {peer} has no name");
         };
         words.extend(world.to_ne_bytes());
         words.extend(rank.to_ne_bytes());
@@ -299,10 +282,8 @@ pub fn from_words(mpi: &Mpi, bytes: &[u8]) -> Res<Group> {
     let members: Option<Vec<Peer>> = bytes.chunks_exact(NAME).map(peer).collect();
     match members {
         Some(members) => Ok(Group::new(members)),
-        None => fail(
-            Class::Other,
-            "the other group has processes of a job that this process has not met: connect to that job first (MPI_Comm_connect)",
-        ),
+        None => fail!(Other:
+            "the other group has processes of a job that this process has not met: connect to that job first (MPI_Comm_connect)"),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::calls::mapping;
 use crate::calls::topo::checked_arguments;
 use crate::group_collectives::{Words, route};
 use kw_objects::Topology;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::{CommH, InfoH};
 use kw_objects::state::Mpi;
 use kw_objects::topology::{Dist, Edge};
@@ -109,17 +109,11 @@ fn named(
     ranks_exist(&from, "sources", size)?;
     let degrees = array(n, degrees, "degrees")?;
     if let Some(i) = degrees.iter().position(|&d| d < 0) {
-        return fail(
-            Class::Arg,
-            format!("degrees[{i}] is {}, but must not be negative", degrees[i]),
-        );
+        return fail!(Arg: "degrees[{i}] is {}, but must not be negative", degrees[i]);
     }
     let total: i64 = degrees.iter().sum();
     let Ok(total) = i32::try_from(total) else {
-        return fail(
-            Class::Arg,
-            format!("degrees add up to {total}, more than an int holds"),
-        );
+        return fail!(Arg: "degrees add up to {total}, more than an int holds");
     };
     let (to, weighted) = ends(total, destinations, weights, size, "destinations")?;
     let each = from.iter().zip(&degrees);
@@ -255,19 +249,13 @@ fn ends(n: i32, ranks: Ints, weights: Ints, size: u32, name: &str) -> Res<(Vec<E
     let given = match weights.bits() {
         UNWEIGHTED => vec![1; ranks.len()],
         WEIGHTS_EMPTY if n > 0 => {
-            return fail(
-                Class::Arg,
-                format!("the weights are MPI_WEIGHTS_EMPTY, but there are {n} {name}"),
-            );
+            return fail!(Arg: "the weights are MPI_WEIGHTS_EMPTY, but there are {n} {name}");
         }
         WEIGHTS_EMPTY => Vec::new(),
         _ => array(n, weights, "weights")?,
     };
     if let Some(i) = given.iter().position(|&w| w < 0) {
-        return fail(
-            Class::Arg,
-            format!("weight {i} is {}, but must not be negative", given[i]),
-        );
+        return fail!(Arg: "weight {i} is {}, but must not be negative", given[i]);
     }
     let pairs = ranks.into_iter().zip(given);
     let edges = pairs.map(|(rank, weight)| Edge { rank, weight });

@@ -46,10 +46,7 @@ pub fn init(mpi: &Mpi, argc: usize, argv: usize) -> Res {
 pub fn init_thread(mpi: &Mpi, argc: usize, argv: usize, required: i32, provided: Out<i32>) -> Res {
     let _ = (argc, argv);
     if !(THREAD_SINGLE..=THREAD_MULTIPLE).contains(&required) {
-        return fail(
-            Class::Arg,
-            format!("required is {required}, which is not a thread level"),
-        );
+        return fail!(Arg: "required is {required}, which is not a thread level");
     }
     provided.set(open_world(mpi, required)?);
     Ok(())
@@ -61,10 +58,7 @@ fn open_world(mpi: &Mpi, level: i32) -> Res<i32> {
         World::Before => {}
         World::Open => return fail(Class::Other, "MPI is initialised already"),
         World::Finalized => {
-            return fail(
-                Class::Other,
-                "MPI was finalised and cannot be initialised again",
-            );
+            return fail!(Other: "MPI was finalised and cannot be initialised again");
         }
     }
     enter(&mut guard)?;
@@ -433,12 +427,9 @@ fn all_finished(mpi: &Mpi) -> Res {
     engine.progress();
     match state.above.requests.unfinished(engine) {
         0 => Ok(()),
-        n => fail(
-            Class::Request,
-            format!(
-                "{n} operation(s) of this rank have not ended; complete, cancel or free their requests first"
-            ),
-        ),
+        n => {
+            fail!(Request: "{n} operation(s) of this rank have not ended; complete, cancel or free their requests first")
+        }
     }
 }
 

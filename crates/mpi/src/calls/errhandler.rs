@@ -1,7 +1,7 @@
 //! Error handlers: creating, attaching and calling them (MPI 5.0, 9.3).
 
 use kw_objects::errhandler::Kind;
-use kw_objects::error::{Class, Fault, Handler, Res, Scope, fail};
+use kw_objects::error::{Fault, Handler, Res, Scope, fail};
 use kw_objects::handle::{CommH, ErrhandlerH, FileH, SessionH, WinH};
 use kw_objects::state::{Mpi, Tables};
 use kw_sys::args::Out;
@@ -176,10 +176,7 @@ fn invoke(mpi: &Mpi, scope: Scope, code: i32) -> Res {
         // Programs pass codes of their own; MPICH and Open MPI allow that.
         None if !strict => format!("error code {code} of the program"),
         None => {
-            return fail(
-                Class::Arg,
-                format!("errorcode is {code}, which is not an error code of MPI"),
-            );
+            return fail!(Arg: "errorcode is {code}, which is not an error code of MPI");
         }
     };
     match mpi.handler(scope) {

@@ -51,14 +51,7 @@ pub fn add_error_string(mpi: &Mpi, errorcode: i32, string: Text) -> Res {
         return fail(Class::Arg, "string is null");
     };
     if text.len() >= MAX_TEXT {
-        return fail(
-            Class::Arg,
-            format!(
-                "string has {} characters, but at most {} are allowed",
-                text.len(),
-                MAX_TEXT - 1
-            ),
-        );
+        return fail!(Arg: "string has {} characters, but at most {} are allowed", text.len(), MAX_TEXT - 1);
     }
     mpi.lock().above.codes.set_text(errorcode, &text)
 }
@@ -79,8 +72,5 @@ pub fn remove_error_string(mpi: &Mpi, errorcode: i32) -> Res {
 }
 
 fn unknown(code: i32) -> Res {
-    fail(
-        Class::Arg,
-        format!("errorcode is {code}, which is not an error code"),
-    )
+    fail!(Arg: "errorcode is {code}, which is not an error code")
 }

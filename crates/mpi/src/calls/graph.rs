@@ -5,7 +5,7 @@ use crate::calls::comm_make::Parent;
 use crate::calls::mapping;
 use crate::calls::topo::checked_arguments;
 use kw_objects::Topology;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::CommH;
 use kw_objects::state::Mpi;
 use kw_objects::topology::Graph;
@@ -54,21 +54,12 @@ pub fn graph_map(
 /// The graph of the arguments.
 fn whole(nnodes: i32, index: Ints, edges: Ints, size: u32) -> Res<Graph> {
     if nnodes < 0 || nnodes as u32 > size {
-        return fail(
-            Class::Arg,
-            format!("nnodes is {nnodes}, but the communicator has {size} processes"),
-        );
+        return fail!(Arg: "nnodes is {nnodes}, but the communicator has {size} processes");
     }
     let index = array(nnodes, index, "index")?;
     for (i, pair) in [&[0], &index[..]].concat().windows(2).enumerate() {
         if pair[1] < pair[0] {
-            return fail(
-                Class::Arg,
-                format!(
-                    "index[{i}] is {}, but must not be less than {}",
-                    pair[1], pair[0]
-                ),
-            );
+            return fail!(Arg: "index[{i}] is {}, but must not be less than {}", pair[1], pair[0]);
         }
     }
     let n = index.last().copied().unwrap_or(0);
@@ -124,30 +115,18 @@ pub fn graph_neighbors(
 fn neighbors_of(graph: &Graph, rank: i32) -> Res<&[i64]> {
     match graph.neighbors(rank as i64) {
         Some(found) => Ok(found),
-        None => fail(
-            Class::Rank,
-            format!(
-                "rank is {rank}, but the graph has {} nodes",
-                graph.index.len()
-            ),
-        ),
+        None => fail!(Rank: "rank is {rank}, but the graph has {} nodes", graph.index.len()),
     }
 }
 
 /// Writes as many values as fit.
 pub(crate) fn give(values: &[i64], room: i32, out: Ints, name: &str) -> Res {
     if room < 0 {
-        return fail(
-            Class::Arg,
-            format!("{name} is {room}, but must not be negative"),
-        );
+        return fail!(Arg: "{name} is {room}, but must not be negative");
     }
     let n = values.len().min(room as usize);
     if n > 0 && out.is_null() {
-        return fail(
-            Class::Arg,
-            format!("an array is null, but {name} is {room}"),
-        );
+        return fail!(Arg: "an array is null, but {name} is {room}");
     }
     for (i, &v) in values[..n].iter().enumerate() {
         out.set(i, v);
@@ -157,13 +136,10 @@ pub(crate) fn give(values: &[i64], room: i32, out: Ints, name: &str) -> Res {
 
 pub(crate) fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
     if n < 0 {
-        return fail(
-            Class::Arg,
-            format!("the length of {name} is {n}, but must not be negative"),
-        );
+        return fail!(Arg: "the length of {name} is {n}, but must not be negative");
     }
     if n > 0 && values.is_null() {
-        return fail(Class::Arg, format!("{name} is null, but has {n} elements"));
+        return fail!(Arg: "{name} is null, but has {n} elements");
     }
     Ok(values.to_vec(n as usize))
 }
@@ -171,13 +147,8 @@ pub(crate) fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
 pub(crate) fn ranks_exist(ranks: &[i64], name: &str, size: u32) -> Res {
     match ranks.iter().position(|&r| !(0..size as i64).contains(&r)) {
         None => Ok(()),
-        Some(i) => fail(
-            Class::Rank,
-            format!(
-                "{name}[{i}] is {}, but ranks go from 0 to {}",
-                ranks[i],
-                size as i64 - 1
-            ),
-        ),
+        Some(i) => {
+            fail!(Rank: "{name}[{i}] is {}, but ranks go from 0 to {}", ranks[i], size as i64 - 1)
+        }
     }
 }

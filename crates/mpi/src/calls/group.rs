@@ -46,17 +46,11 @@ pub fn group_translate_ranks(
     );
     let ranks = list(n, ranks1, "ranks1")?;
     if n > 0 && ranks2.is_null() {
-        return fail(Class::Arg, format!("ranks2 is null, but n is {n}"));
+        return fail!(Arg: "ranks2 is null, but n is {n}");
     }
     for (i, &rank) in ranks.iter().enumerate() {
         if rank != PROC_NULL as i64 && !(0..from.size() as i64).contains(&rank) {
-            return fail(
-                Class::Rank,
-                format!(
-                    "ranks1[{i}] is {rank}, but group1 has {} processes",
-                    from.size()
-                ),
-            );
+            return fail!(Rank: "ranks1[{i}] is {rank}, but group1 has {} processes", from.size());
         }
     }
     for (i, &rank) in ranks.iter().enumerate() {
@@ -122,10 +116,7 @@ pub fn comm_remote_group(mpi: &Mpi, comm: CommH, group: Out<GroupH>) -> Res {
     let comm = guard.above.comms.get(comm)?;
     let (found, session) = (comm.remote.clone(), comm.session);
     let Some(found) = found else {
-        return fail(
-            Class::Comm,
-            "comm is an intracommunicator, which has no remote group",
-        );
+        return fail!(Comm: "comm is an intracommunicator, which has no remote group");
     };
     group.set(guard.above.add_group(found, session));
     Ok(())
@@ -245,10 +236,10 @@ pub fn group_free(mpi: &Mpi, group: Out<GroupH>) -> Res {
 /// The first `n` elements of an array argument.
 fn list(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
     if n < 0 {
-        return fail(Class::Arg, format!("n is {n}, but must not be negative"));
+        return fail!(Arg: "n is {n}, but must not be negative");
     }
     if n > 0 && values.is_null() {
-        return fail(Class::Arg, format!("{name} is null, but n is {n}"));
+        return fail!(Arg: "{name} is null, but n is {n}");
     }
     Ok(values.to_vec(n as usize))
 }

@@ -65,10 +65,7 @@ pub fn info_delete(mpi: &Mpi, info: InfoH, key: Text) -> Res {
     let info = guard.above.infos.get_mut(info)?;
     let key = checked_key(key)?;
     if !info.delete(&key) {
-        return fail(
-            Class::InfoNokey,
-            format!("key is '{key}', which the info object does not have"),
-        );
+        return fail!(InfoNokey: "key is '{key}', which the info object does not have");
     }
     Ok(())
 }
@@ -86,10 +83,7 @@ pub fn info_get(
     let info = guard.above.infos.get(info)?;
     let key = checked_key(key)?;
     if valuelen < 0 {
-        return fail(
-            Class::Arg,
-            format!("valuelen is {valuelen}, but must not be negative"),
-        );
+        return fail!(Arg: "valuelen is {valuelen}, but must not be negative");
     }
     let found = info.get(&key);
     flag.set(found.is_some() as i32);
@@ -113,10 +107,7 @@ pub fn info_get_string(
     let key = checked_key(key)?;
     let room = buflen.get();
     if room < 0 {
-        return fail(
-            Class::Arg,
-            format!("buflen is {room}, but must not be negative"),
-        );
+        return fail!(Arg: "buflen is {room}, but must not be negative");
     }
     let found = info.get(&key);
     flag.set(found.is_some() as i32);
@@ -158,10 +149,7 @@ pub fn info_get_nthkey(mpi: &Mpi, info: InfoH, n: i32, key: OutText) -> Res {
     let info = guard.above.infos.get(info)?;
     let found = usize::try_from(n).ok().and_then(|n| info.key(n));
     let Some(found) = found else {
-        return fail(
-            Class::Arg,
-            format!("n is {n}, but the info object has {} keys", info.len()),
-        );
+        return fail!(Arg: "n is {n}, but the info object has {} keys", info.len());
     };
     key.set(found.as_bytes(), MAX_KEY);
     Ok(())
@@ -177,14 +165,7 @@ fn checked_key(key: Text) -> Res<String> {
         return fail(Class::InfoKey, "key is empty");
     }
     if key.len() >= MAX_KEY {
-        return fail(
-            Class::InfoKey,
-            format!(
-                "key has {} characters, but at most {} are allowed",
-                key.len(),
-                MAX_KEY - 1
-            ),
-        );
+        return fail!(InfoKey: "key has {} characters, but at most {} are allowed", key.len(), MAX_KEY - 1);
     }
     Ok(key)
 }
@@ -195,14 +176,7 @@ fn checked_value(value: Text) -> Res<String> {
         return fail(Class::InfoValue, "value is null");
     };
     if value.len() >= MAX_VALUE {
-        return fail(
-            Class::InfoValue,
-            format!(
-                "value has {} characters, but at most {} are allowed",
-                value.len(),
-                MAX_VALUE - 1
-            ),
-        );
+        return fail!(InfoValue: "value has {} characters, but at most {} are allowed", value.len(), MAX_VALUE - 1);
     }
     Ok(value)
 }

@@ -96,10 +96,7 @@ fn way_to(mpi: &Mpi, peer_comm: CommH, remote_leader: i32, me: Peer) -> Res<Way>
     let comm = guard.above.comms.get(peer_comm)?;
     let peer = comm.peer(remote_leader)?;
     let Some(peer) = peer.filter(|&p| p != me) else {
-        return fail(
-            Class::Rank,
-            format!("remote_leader is {remote_leader}, which is not another process"),
-        );
+        return fail!(Rank: "remote_leader is {remote_leader}, which is not another process");
     };
     let context = ContextId(comm.context.0 | 3);
     Ok((context, comm.rank, (remote_leader as u32, peer)))
@@ -185,10 +182,7 @@ fn leader_of(theirs: &Group, leader: i32, ours: &Group) -> Res<Peer> {
 pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, intercomm)?;
     let Some(remote) = &parent.remote else {
-        return fail(
-            Class::Comm,
-            "intercomm is an intracommunicator, but must be an intercommunicator",
-        );
+        return fail!(Comm: "intercomm is an intracommunicator, but must be an intercommunicator");
     };
     let bridge = parent.bridge(parent.members.clone(), remote);
     check::agree_on(mpi, intercomm, "intercomm_merge", Ok(()), |()| {
@@ -218,13 +212,7 @@ pub fn intercomm_merge(mpi: &Mpi, intercomm: CommH, high: i32, newintracomm: Out
 
 fn check_leader(rank: i32, group: &Group, name: &str) -> Res {
     if rank < 0 || rank as u32 >= group.size() {
-        return fail(
-            Class::Rank,
-            format!(
-                "{name} is {rank}, but the group has {} processes",
-                group.size()
-            ),
-        );
+        return fail!(Rank: "{name} is {rank}, but the group has {} processes", group.size());
     }
     Ok(())
 }
@@ -232,9 +220,6 @@ fn check_leader(rank: i32, group: &Group, name: &str) -> Res {
 fn check_disjoint(a: &Group, b: &Group) -> Res {
     match a.iter().find(|&p| b.contains(p)) {
         None => Ok(()),
-        Some(p) => fail(
-            Class::Comm,
-            format!("process {p} of the job is in both groups of the intercommunicator"),
-        ),
+        Some(p) => fail!(Comm: "process {p} of the job is in both groups of the intercommunicator"),
     }
 }

@@ -10,17 +10,11 @@ use kw_sys::mem::Memory;
 /// MPI_Alloc_mem
 pub fn alloc_mem(mpi: &Mpi, size: i64, info: InfoH, baseptr: Out<usize>) -> Res {
     if size < 0 {
-        return fail(
-            Class::Arg,
-            format!("size is {size}, but must not be negative"),
-        );
+        return fail!(Arg: "size is {size}, but must not be negative");
     }
     mpi.lock().above.infos.get_or_null(info)?;
     let Some(memory) = Memory::new(size as usize, 1) else {
-        return fail(
-            Class::NoMem,
-            format!("the system has no {size} bytes of memory left"),
-        );
+        return fail!(NoMem: "the system has no {size} bytes of memory left");
     };
     let at = memory.bits();
     mpi.lock().above.allocated.insert(at, memory);

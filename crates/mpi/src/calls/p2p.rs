@@ -11,7 +11,7 @@ use form::{Recv, Send, Started};
 use kw_base::Peer;
 use kw_engine::{Engine, SendMode, WaitOn, Want};
 use kw_objects::comm::{ANY_SOURCE, Comm, PROC_NULL};
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::forms::{Blocking, Mode};
 use kw_objects::handle::{CommH, RequestH, TypeH};
 use kw_objects::request::{Flight, Outgoing, Part, land, not_running, part, refuse_shared};
@@ -42,17 +42,14 @@ pub fn running(state: &mut State) -> Res<(&mut Engine, &mut Tables)> {
 #[inline]
 fn nonnegative(count: i64) -> Res {
     if count < 0 {
-        return fail(
-            Class::Count,
-            format!("count is {count}, but must not be negative"),
-        );
+        return fail!(Count: "count is {count}, but must not be negative");
     }
     Ok(())
 }
 
 #[cold]
 fn bad_tag<T>(tag: i32, but: &str) -> Res<T> {
-    fail(Class::Tag, format!("tag is {tag}, but {but}"))
+    fail!(Tag: "tag is {tag}, but {but}")
 }
 
 /// The send that the arguments describe; `None` when it goes to MPI_PROC_NULL.

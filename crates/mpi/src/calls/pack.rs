@@ -18,19 +18,13 @@ const PIECE: u64 = 4096;
 fn room(name: &str, addr: Addr, size: i64, position: OutInt, len: i64) -> Res<Buf> {
     let at = position.get();
     if size < 0 || at < 0 {
-        return fail(
-            Class::Arg,
-            format!("{name} has {size} bytes and position is {at}; neither may be negative"),
-        );
+        return fail!(Arg: "{name} has {size} bytes and position is {at}; neither may be negative");
     }
     if at.checked_add(len).is_none_or(|end| end > size) {
-        return fail(
-            Class::Truncate,
-            format!("{name} has {size} bytes, but {len} are needed from position {at} on"),
-        );
+        return fail!(Truncate: "{name} has {size} bytes, but {len} are needed from position {at} on");
     }
     if addr == Addr::NULL && len > 0 {
-        return fail(Class::Buffer, format!("{name} is a null pointer"));
+        return fail!(Buffer: "{name} is a null pointer");
     }
     Ok(Buf::bytes(addr.assume_offset(at), len as u64))
 }
@@ -40,10 +34,7 @@ fn moved(position: OutInt, len: u64) -> Res {
     if position.set(end) {
         return Ok(());
     }
-    fail(
-        Class::ValueTooLarge,
-        format!("position would be {end}, more than an int; use the large-count function"),
-    )
+    fail!(ValueTooLarge: "position would be {end}, more than an int; use the large-count function")
 }
 
 /// MPI_Pack
@@ -109,13 +100,8 @@ pub fn pack_size(mpi: &Mpi, incount: i64, datatype: TypeH, comm: CommH, size: Ou
 fn external32(datarep: Text) -> Res {
     match datarep.bytes() {
         Some(b"external32") => Ok(()),
-        other => fail(
-            Class::Arg,
-            format!(
-                "datarep is {:?}, but only \"external32\" is supported",
-                other.map(String::from_utf8_lossy).unwrap_or_default()
-            ),
-        ),
+        other => fail!(Arg: "datarep is {:?}, but only \"external32\" is supported",
+            other.map(String::from_utf8_lossy).unwrap_or_default()),
     }
 }
 

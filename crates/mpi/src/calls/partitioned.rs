@@ -132,10 +132,7 @@ pub fn pready_range(mpi: &Mpi, partition_low: i32, partition_high: i32, request:
 /// MPI_Pready_list
 pub fn pready_list(mpi: &Mpi, length: i32, array_of_partitions: Ints, request: RequestH) -> Res {
     if length < 0 {
-        return fail(
-            Class::Arg,
-            format!("length is {length}, but must not be negative"),
-        );
+        return fail!(Arg: "length is {length}, but must not be negative");
     }
     let mut guard = mpi.lock();
     for i in 0..length as usize {

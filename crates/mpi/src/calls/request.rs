@@ -3,7 +3,7 @@
 use crate::calls::coll::{lock_serving, wait_serving};
 use crate::calls::p2p::running;
 use kw_engine::WaitOn;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::RequestH;
 use kw_objects::request::{
     self, Ended, Kind, Part, Pending, at_once, finish, generalized, is_active, pending, unknown,
@@ -202,13 +202,7 @@ pub fn cancel(mpi: &Mpi, request: Out<RequestH>) -> Res {
         Some(Kind::Persistent(p)) => match &p.active {
             Some(part) => stop(part),
             None => {
-                return fail(
-                    Class::Request,
-                    format!(
-                        "request {:#x} is inactive and cannot be cancelled",
-                        handle.0
-                    ),
-                );
+                return fail!(Request: "request {:#x} is inactive and cannot be cancelled", handle.0);
             }
         },
         Some(Kind::Generalized(g)) => {
@@ -218,10 +212,7 @@ pub fn cancel(mpi: &Mpi, request: Out<RequestH>) -> Res {
         }
         Some(Kind::Ended(_)) => {}
         Some(Kind::Then(..) | Kind::Scoped(..) | Kind::Flush(..)) => {
-            return fail(
-                Class::Request,
-                "request is of a collective operation or a flush, which cannot be cancelled",
-            );
+            return fail!(Request: "request is of a collective operation or a flush, which cannot be cancelled");
         }
     }
     Ok(())

@@ -29,16 +29,10 @@ struct List {
 impl List {
     fn new(count: i32, handles: Array<RequestH>) -> Res<List> {
         if count < 0 {
-            return fail(
-                Class::Count,
-                format!("count is {count}, but must not be negative"),
-            );
+            return fail!(Count: "count is {count}, but must not be negative");
         }
         if count > 0 && handles.is_null() {
-            return fail(
-                Class::Arg,
-                format!("array_of_requests is a null pointer, but count is {count}"),
-            );
+            return fail!(Arg: "array_of_requests is a null pointer, but count is {count}");
         }
         Ok(List {
             handles,

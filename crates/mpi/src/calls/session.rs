@@ -41,10 +41,7 @@ pub fn session_get_nth_pset(
     let names = guard.above.sessions.get(session)?.psets();
     guard.above.infos.get_or_null(info)?;
     let Some(name) = usize::try_from(n).ok().and_then(|n| names.get(n)) else {
-        return fail(
-            Class::Arg,
-            format!("n is {n}, but there are {} process sets", names.len()),
-        );
+        return fail!(Arg: "n is {n}, but there are {} process sets", names.len());
     };
     let room = pset_len.get();
     if room > 0 {

@@ -24,10 +24,7 @@ pub fn topo_test(mpi: &Mpi, comm: CommH, status: Out<i32>) -> Res {
 /// MPI_Dims_create
 pub fn dims_create(_mpi: &Mpi, nnodes: i32, ndims: i32, dims: Ints) -> Res {
     if nnodes < 1 {
-        return fail(
-            Class::Arg,
-            format!("nnodes is {nnodes}, but must be positive"),
-        );
+        return fail!(Arg: "nnodes is {nnodes}, but must be positive");
     }
     let mut values = array(ndims, dims, "dims")?;
     let filled = fill_dims(nnodes as i64, &mut values);
@@ -80,13 +77,9 @@ fn fitting(cart: &Cart, size: u32) -> Res<i32> {
     let places = cart.dims.iter().try_fold(1i64, |p, &d| p.checked_mul(d));
     match places {
         Some(places) if places <= size as i64 => Ok(places as i32),
-        _ => fail(
-            Class::Dims,
-            format!(
-                "the grid {:?} has more places than the {size} processes of the communicator",
-                cart.dims
-            ),
-        ),
+        _ => {
+            fail!(Dims: "the grid {:?} has more places than the {size} processes of the communicator", cart.dims)
+        }
     }
 }
 
@@ -139,10 +132,7 @@ pub fn cart_rank(mpi: &Mpi, comm: CommH, coords: Ints, rank: Out<i32>) -> Res {
     let (cart, _) = guard.above.comms.cart(comm)?;
     let at = array(cart.dims.len() as i32, coords, "coords")?;
     let Some(found) = cart.rank(&at) else {
-        return fail(
-            Class::Arg,
-            format!("coords are {at:?}, outside the grid {:?}", cart.dims),
-        );
+        return fail!(Arg: "coords are {at:?}, outside the grid {:?}", cart.dims);
     };
     rank.set(found as i32);
     Ok(())
@@ -153,10 +143,7 @@ pub fn cart_coords(mpi: &Mpi, comm: CommH, rank: i32, maxdims: i32, coords: Ints
     let guard = mpi.lock();
     let (cart, _) = guard.above.comms.cart(comm)?;
     if rank < 0 || rank as i64 >= cart.size() {
-        return fail(
-            Class::Rank,
-            format!("rank is {rank}, but the grid has {} places", cart.size()),
-        );
+        return fail!(Rank: "rank is {rank}, but the grid has {} places", cart.size());
     }
     let n = room(maxdims, cart)?;
     let at = cart.coords(rank as i64);
@@ -178,13 +165,7 @@ pub fn cart_shift(
     let guard = mpi.lock();
     let (cart, rank) = guard.above.comms.cart(comm)?;
     if direction < 0 || direction as usize >= cart.dims.len() {
-        return fail(
-            Class::Arg,
-            format!(
-                "direction is {direction}, but the grid has {} dimensions",
-                cart.dims.len()
-            ),
-        );
+        return fail!(Arg: "direction is {direction}, but the grid has {} dimensions", cart.dims.len());
     }
     let neighbor = |by: i64| {
         let found = cart.shifted(rank, direction as usize, by);
@@ -228,10 +209,7 @@ pub fn cart_sub(mpi: &Mpi, comm: CommH, remain_dims: Ints, newcomm: Out<CommH>) 
 fn grid(ndims: i32, dims: Ints, periods: Ints) -> Res<Cart> {
     let dims = array(ndims, dims, "dims")?;
     if let Some(i) = dims.iter().position(|&d| d < 1) {
-        return fail(
-            Class::Dims,
-            format!("dims[{i}] is {}, but must be positive", dims[i]),
-        );
+        return fail!(Dims: "dims[{i}] is {}, but must be positive", dims[i]);
     }
     let periods = array(ndims, periods, "periods")?;
     Ok(Cart {
@@ -242,16 +220,10 @@ fn grid(ndims: i32, dims: Ints, periods: Ints) -> Res<Cart> {
 
 fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
     if n < 0 {
-        return fail(
-            Class::Dims,
-            format!("ndims is {n}, but must not be negative"),
-        );
+        return fail!(Dims: "ndims is {n}, but must not be negative");
     }
     if n > 0 && values.is_null() {
-        return fail(
-            Class::Arg,
-            format!("{name} is null, but there are {n} dimensions"),
-        );
+        return fail!(Arg: "{name} is null, but there are {n} dimensions");
     }
     Ok(values.to_vec(n as usize))
 }
@@ -260,10 +232,7 @@ fn array(n: i32, values: Ints, name: &str) -> Res<Vec<i64>> {
 fn room(maxdims: i32, cart: &Cart) -> Res<usize> {
     let n = cart.dims.len();
     if maxdims < 0 || (maxdims as usize) < n {
-        return fail(
-            Class::Arg,
-            format!("maxdims is {maxdims}, but the grid has {n} dimensions"),
-        );
+        return fail!(Arg: "maxdims is {maxdims}, but the grid has {n} dimensions");
     }
     Ok(n)
 }

@@ -42,10 +42,9 @@ pub fn unpublish_name(mpi: &Mpi, service_name: Text, info: InfoH, port_name: Tex
     let taken = names(mpi).take_back(&service, port.trim_end());
     match taken {
         // The standard has a separate class for this one.
-        Err(NameError::Unknown) => fail(
-            Class::Service,
-            format!("service_name is '{service}': no service of this name and port is published"),
-        ),
+        Err(NameError::Unknown) => {
+            fail!(Service: "service_name is '{service}': no service of this name and port is published")
+        }
         taken => done(&service, taken),
     }
 }

@@ -32,10 +32,7 @@ fn program(command: Text, args: Texts, maxprocs: i64, info: Option<&Info>) -> Re
     }
     let count = u32::try_from(maxprocs).ok().filter(|&n| n > 0);
     let Some(count) = count else {
-        return fail(
-            Class::Arg,
-            format!("maxprocs is {maxprocs}, but must be positive"),
-        );
+        return fail!(Arg: "maxprocs is {maxprocs}, but must be positive");
     };
     let mut program = Program {
         command,
@@ -82,10 +79,7 @@ pub fn comm_spawn_multiple(
 ) -> Res {
     spawn(mpi, root, comm, intercomm, array_of_errcodes, || {
         if count < 1 {
-            return fail(
-                Class::Arg,
-                format!("count is {count}, but must be positive"),
-            );
+            return fail!(Arg: "count is {count}, but must be positive");
         }
         if array_of_maxprocs.is_null() {
             return fail(Class::Arg, "array_of_maxprocs is a null pointer");
@@ -168,7 +162,7 @@ fn connect(mpi: &Mpi, job: Arc<Spawned>, made: Option<&CommH>) -> Res {
     let failed = job.ended().filter(|status| !status.success());
     guard.above.spawned.add(peers, job);
     match failed {
-        Some(status) => fail(Class::Spawn, format!("job {name} has failed ({status})")),
+        Some(status) => fail!(Spawn: "job {name} has failed ({status})"),
         None => Ok(()),
     }
 }

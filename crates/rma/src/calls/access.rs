@@ -160,23 +160,16 @@ impl TargetElements {
     #[inline]
     fn checked<'a>(&self, tables: &'a Tables) -> Res<(&'a Arc<Layout>, u64)> {
         if self.disp < 0 {
-            return fail(
-                Class::Disp,
-                format!("disp is {}, but must not be negative", self.disp),
-            );
+            return fail!(Disp: "disp is {}, but must not be negative", self.disp);
         }
         let layout = tables.layout(self.datatype)?;
         let size = layout.size();
         match (self.count, self.count.checked_mul(size as i64)) {
             (0.., Some(len)) => Ok((layout, len as u64)),
-            (..0, _) => fail(
-                Class::Count,
-                format!("count is {}, but must not be negative", self.count),
-            ),
-            (count, None) => fail(
-                Class::Count,
-                format!("count is {count}, which with {size} bytes each is more than 2^63 - 1"),
-            ),
+            (..0, _) => fail!(Count: "count is {}, but must not be negative", self.count),
+            (count, None) => {
+                fail!(Count: "count is {count}, which with {size} bytes each is more than 2^63 - 1")
+            }
         }
     }
 }
@@ -368,10 +361,8 @@ pub fn accumulate<F: Form>(
         let place = there.place(on.tables)?;
         let (op, basic) = combining(on.tables, op, target_datatype, place.len)?;
         if op == Op::NoOp {
-            return fail(
-                Class::Op,
-                "op is MPI_NO_OP, which only MPI_Get_accumulate, MPI_Rget_accumulate and MPI_Fetch_and_op take",
-            );
+            return fail!(Op:
+                "op is MPI_NO_OP, which only MPI_Get_accumulate, MPI_Rget_accumulate and MPI_Fetch_and_op take");
         }
         check_alike(on.tables, &from, origin.len(), &place, basic)?;
         let (id, at) = (on.id(), place.at(rank));
@@ -435,13 +426,7 @@ pub fn get_accumulate<F: Form>(
 /// Checks that buffers which are read and written at the same time are different memory.
 fn check_apart(a: (&str, Addr), b: (&str, Addr), len: u64) -> Res {
     if len > 0 && a.1 == b.1 && a.1 != Addr::NULL {
-        return fail(
-            Class::Buffer,
-            format!(
-                "{}_addr and {}_addr are the same memory, but must not overlap",
-                a.0, b.0
-            ),
-        );
+        return fail!(Buffer: "{}_addr and {}_addr are the same memory, but must not overlap", a.0, b.0);
     }
     Ok(())
 }
@@ -451,10 +436,7 @@ fn predefined(tables: &Tables, datatype: TypeH) -> Res<Basic> {
     tables.layout(datatype)?;
     match basic::by_handle(datatype.0) {
         Some(named) => Ok(named.basic),
-        None => fail(
-            Class::Type,
-            "datatype is a derived datatype, but must be a predefined one",
-        ),
+        None => fail!(Type: "datatype is a derived datatype, but must be a predefined one"),
     }
 }
 
@@ -547,12 +529,7 @@ pub(super) fn compares(basic: Basic) -> bool {
 fn check_comparable(basic: Basic, datatype: TypeH) -> Res {
     match compares(basic) {
         true => Ok(()),
-        false => fail(
-            Class::Type,
-            format!(
-                "datatype is {}, but only integers, logicals and bytes are compared",
-                basic::by_handle(datatype.0).map_or("a datatype", |named| named.name)
-            ),
-        ),
+        false => fail!(Type: "datatype is {}, but only integers, logicals and bytes are compared",
+            basic::by_handle(datatype.0).map_or("a datatype", |named| named.name)),
     }
 }

@@ -6,7 +6,7 @@ use crate::window::on;
 use kw_engine::windows::Extent;
 use kw_mpi::chapter::{Members, Purpose, delete_all, forget, running};
 use kw_objects::attributes::Owner;
-use kw_objects::error::{Class, Res, Scope, fail};
+use kw_objects::error::{Res, Scope, fail};
 use kw_objects::handle::{CommH, InfoH, WinH};
 use kw_objects::state::Mpi;
 use kw_objects::window::Flavor;
@@ -16,33 +16,21 @@ use kw_sys::buf::Addr;
 /// The size and the unit of a rank's memory.
 fn extent(size: i64, disp_unit: i64) -> Res<Extent> {
     let Ok(bytes) = u64::try_from(size) else {
-        return fail(
-            Class::Size,
-            format!("size is {size}, but must not be negative"),
-        );
+        return fail!(Size: "size is {size}, but must not be negative");
     };
     match u64::try_from(disp_unit) {
         Ok(unit) if unit > 0 => Ok(Extent { size: bytes, unit }),
-        _ => fail(
-            Class::Disp,
-            format!("disp_unit is {disp_unit}, but must be positive"),
-        ),
+        _ => fail!(Disp: "disp_unit is {disp_unit}, but must be positive"),
     }
 }
 
 /// Refuses missing memory.
 fn check_memory(base: Addr, size: u64) -> Res {
     if base == Addr::NULL && size > 0 {
-        return fail(
-            Class::Buffer,
-            format!("base is a null pointer, but size is {size}"),
-        );
+        return fail!(Buffer: "base is a null pointer, but size is {size}");
     }
     if (base.bits() as u64).checked_add(size).is_none() {
-        return fail(
-            Class::Size,
-            format!("size is {size}, which exceeds the memory after base"),
-        );
+        return fail!(Size: "size is {size}, which exceeds the memory after base");
     }
     Ok(())
 }
@@ -165,13 +153,8 @@ fn check_dynamic(flavor: Flavor) -> Res {
     if flavor == Flavor::Dynamic {
         return Ok(());
     }
-    fail(
-        Class::RmaFlavor,
-        format!(
-            "the window was made by {}, but only one of MPI_Win_create_dynamic has memory attached to it",
-            flavor.maker()
-        ),
-    )
+    fail!(RmaFlavor: "the window was made by {}, but only one of MPI_Win_create_dynamic has memory attached to it",
+        flavor.maker())
 }
 
 /// MPI_Win_attach

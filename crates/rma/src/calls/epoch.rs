@@ -5,7 +5,7 @@ use super::quick;
 use crate::window::{on, through, with};
 use kw_engine::Started;
 use kw_mpi::chapter::{barrier, sum_of_each};
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::{GroupH, WinH};
 use kw_objects::state::{Mpi, State};
 use kw_objects::window::Reach;
@@ -21,10 +21,7 @@ const NOSUCCEED: i32 = 16384;
 /// Refuses assertions that this call does not know.
 pub fn check_assert(assert: i32, known: i32, names: &str) -> Res {
     if assert & !known != 0 {
-        return fail(
-            Class::Assert,
-            format!("assert is {assert:#x}, but this call accepts only {names}"),
-        );
+        return fail!(Assert: "assert is {assert:#x}, but this call accepts only {names}");
     }
     Ok(())
 }
@@ -81,12 +78,7 @@ fn ranks(on: &crate::window::WindowCall<'_>, group: GroupH) -> Res<Vec<u32>> {
     let rank = |peer| {
         all.rank_of(peer).map_or_else(
             || {
-                fail(
-                    Class::Group,
-                    format!(
-                        "group has process {peer} of the job, which is not in the window's group"
-                    ),
-                )
+                fail!(Group: "group has process {peer} of the job, which is not in the window's group")
             },
             Ok,
         )

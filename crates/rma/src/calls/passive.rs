@@ -5,7 +5,7 @@ use super::quick;
 use crate::window::{WindowCall, through};
 use kw_engine::Started;
 use kw_engine::windows::LockMode;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::WinH;
 use kw_objects::state::Mpi;
 
@@ -30,10 +30,7 @@ fn of_rank(
 /// Refuses to lock a window that was created with the promise (`no_locks`) not to lock it.
 fn check_lockable(on: &WindowCall<'_>) -> Res {
     if on.window.info.get("no_locks") == Some("true") {
-        return fail(
-            Class::RmaSync,
-            "the window was made with the hint no_locks, which promises that it is never locked",
-        );
+        return fail!(RmaSync: "the window was made with the hint no_locks, which promises that it is never locked");
     }
     Ok(())
 }
@@ -61,12 +58,7 @@ fn mode(lock_type: i32) -> Option<LockMode> {
 fn ordinary_lock(mpi: &Mpi, lock_type: i32, rank: i32, assert: i32, win: WinH) -> Res {
     of_rank(mpi, win, rank, |on, rank| {
         let Some(mode) = mode(lock_type) else {
-            return fail(
-                Class::Locktype,
-                format!(
-                    "lock_type is {lock_type}, but must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE"
-                ),
-            );
+            return fail!(Locktype: "lock_type is {lock_type}, but must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE");
         };
         check_assert(assert, NOCHECK, "MPI_MODE_NOCHECK")?;
         check_lockable(&on)?;

@@ -3,7 +3,7 @@
 use crate::hints;
 use crate::window::on;
 use kw_engine::windows::Windows;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::{GroupH, InfoH, WinH};
 use kw_objects::state::Mpi;
 use kw_objects::window::{Flavor, Part, Window};
@@ -45,10 +45,7 @@ pub fn win_shared_query(
 ) -> Res {
     on(mpi, win, |on| {
         if on.window.flavor == Flavor::Dynamic {
-            return fail(
-                Class::RmaFlavor,
-                "the window was created by MPI_Win_create_dynamic; its memory cannot be queried",
-            );
+            return fail!(RmaFlavor: "the window was created by MPI_Win_create_dynamic; its memory cannot be queried");
         }
         let part = match on.rank(rank)? {
             Some(rank) => part_of(on.window, rank),
@@ -58,13 +55,7 @@ pub fn win_shared_query(
             }
         };
         if !disp_unit.set(part.unit as i64) {
-            return fail(
-                Class::ValueTooLarge,
-                format!(
-                    "disp_unit would be {}; use the large-count function",
-                    part.unit
-                ),
-            );
+            return fail!(ValueTooLarge: "disp_unit would be {}; use the large-count function", part.unit);
         }
         size.set(part.size as i64);
         baseptr.set(part.base);

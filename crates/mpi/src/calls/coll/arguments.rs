@@ -3,7 +3,7 @@
 use super::side::{ApartArgs, ListArgs, Names};
 use kw_engine::Memory;
 use kw_objects::Comm;
-use kw_objects::error::{Class, Fault, Res, fail};
+use kw_objects::error::{Fault, Res, fail};
 use kw_objects::handle::{CommH, TypeH};
 use kw_objects::lists::Lists;
 use kw_objects::state::Tables;
@@ -169,30 +169,18 @@ fn with(buffer: &str, what: &str) -> String {
 #[cold]
 fn bad_count<T>(count: i64) -> Res<T> {
     if count < 0 {
-        return fail(
-            Class::Count,
-            format!("{COUNT} is {count}, but must not be negative"),
-        );
+        return fail!(Count: "{COUNT} is {count}, but must not be negative");
     }
-    fail(
-        Class::Count,
-        format!("{COUNT} is {count}: more bytes than 2^63 - 1"),
-    )
+    fail!(Count: "{COUNT} is {count}: more bytes than 2^63 - 1")
 }
 
 #[inline]
 fn check_addr(name: &str, addr: Addr, bytes: u64, datatype: TypeH) -> Res {
     if addr.is_in_place() {
-        return fail(
-            Class::Buffer,
-            format!("{name} is MPI_IN_PLACE, which is not allowed here"),
-        );
+        return fail!(Buffer: "{name} is MPI_IN_PLACE, which is not allowed here");
     }
     if addr == Addr::NULL && bytes > 0 && datatype.is_predefined() {
-        return fail(
-            Class::Buffer,
-            format!("{name} is a null pointer, but holds {bytes} bytes"),
-        );
+        return fail!(Buffer: "{name} is a null pointer, but holds {bytes} bytes");
     }
     Ok(())
 }
@@ -201,13 +189,7 @@ fn check_addr(name: &str, addr: Addr, bytes: u64, datatype: TypeH) -> Res {
 #[inline]
 pub(crate) fn refuse_same(send: Addr, recv: Addr, bytes: u64) -> Res {
     if send == recv && bytes > 0 && send != Addr::NULL {
-        return fail(
-            Class::Buffer,
-            format!(
-                "send and receive buffer are the same memory ({:#x}); use MPI_IN_PLACE",
-                send.bits()
-            ),
-        );
+        return fail!(Buffer: "send and receive buffer are the same memory ({:#x}); use MPI_IN_PLACE", send.bits());
     }
     Ok(())
 }
@@ -304,7 +286,7 @@ pub(crate) fn apart(
 #[inline]
 fn not_null(name: impl FnOnce() -> String, null: bool, n: u32) -> Res {
     if null && n > 0 {
-        return fail(Class::Arg, format!("{} is a null pointer", name()));
+        return fail!(Arg: "{} is a null pointer", name());
     }
     Ok(())
 }
@@ -314,10 +296,7 @@ fn not_null(name: impl FnOnce() -> String, null: bool, n: u32) -> Res {
 pub(crate) fn intra(tables: &Tables, comm: CommH) -> Res<&Comm> {
     let c = tables.comms.get(comm)?;
     if c.is_inter() {
-        return fail(
-            Class::Comm,
-            "comm is an intercommunicator, but must be an intracommunicator",
-        );
+        return fail!(Comm: "comm is an intercommunicator, but must be an intracommunicator");
     }
     Ok(c)
 }
@@ -326,13 +305,7 @@ pub(crate) fn intra(tables: &Tables, comm: CommH) -> Res<&Comm> {
 #[inline]
 pub fn checked_root(root: i32, size: u32) -> Res<u32> {
     if root < 0 || root as u32 >= size {
-        return fail(
-            Class::Root,
-            format!(
-                "root is {root}, but the communicator has ranks 0 to {}",
-                size - 1
-            ),
-        );
+        return fail!(Root: "root is {root}, but the communicator has ranks 0 to {}", size - 1);
     }
     Ok(root as u32)
 }

@@ -11,7 +11,7 @@ use kw_coll::{Blocks, Coll, RECV, SEND};
 use kw_engine::{CommView, Memory};
 use kw_objects::Comm;
 use kw_objects::comm::PROC_NULL;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::{CommH, OpH, TypeH};
 use kw_objects::lists::Lists;
 use kw_objects::state::{State, Tables};
@@ -34,10 +34,9 @@ pub(super) fn plan(state: &mut State, call: &Call, comm: CommH) -> Plan {
         Call::Alltoall(s, r) => exchange(state, (s, r), comm, (BOTH_LISTED, inter::alltoall)),
         Call::Reduce(args, root) => reduce(state, args, root, comm),
         Call::Everywhere(args, Coll::Allreduce) => allreduce(state, args, comm),
-        Call::Everywhere(..) => fail(
-            Class::Comm,
-            "comm is an intercommunicator, but scans are for intracommunicators",
-        ),
+        Call::Everywhere(..) => {
+            fail!(Comm: "comm is an intercommunicator, but scans are for intracommunicators")
+        }
         Call::ReduceScatter(args) => reduce_scatter(state, args, comm),
         Call::ReduceScatterBlock(args) => reduce_scatter_block(state, args, comm),
     }
@@ -77,13 +76,8 @@ fn at_root(tables: &Tables, root: i32, comm: CommH) -> Res<(InterCallView<'stati
         PROC_NULL => Role::Idle,
         r if r >= 0 && (r as u32) < others => Role::With(r as u32),
         _ => {
-            return fail(
-                Class::Root,
-                format!(
-                    "root is {root}, but the remote group has ranks 0 to {} (or MPI_ROOT, MPI_PROC_NULL in the root's group)",
-                    others - 1
-                ),
-            );
+            return fail!(Root: "root is {root}, but the remote group has ranks 0 to {} (or MPI_ROOT, MPI_PROC_NULL in the root's group)",
+                others - 1);
         }
     };
     Ok((

@@ -9,7 +9,7 @@ use crate::calls::coll::short::Asked;
 use crate::calls::coll::side::Side::{Apart, Even, Listed};
 use crate::calls::coll::side::{BOTH_LISTED, ONE_LISTED, Side, refuse_same_sides};
 use kw_coll::{CallView, Coll};
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::{CommH, TypeH};
 use kw_objects::state::{Mpi, State, Tables};
 use kw_objects::topology::Neighborhood;
@@ -59,16 +59,12 @@ exchanges!(
 fn around(tables: &Tables, comm: CommH) -> Res<Neighborhood> {
     let c = tables.comms.get(comm)?;
     let Some(topology) = &c.topology else {
-        return fail(
-            Class::Topology,
-            "comm has no topology; make one with MPI_Cart_create or MPI_Dist_graph_create_adjacent",
-        );
+        return fail!(Topology:
+            "comm has no topology; make one with MPI_Cart_create or MPI_Dist_graph_create_adjacent");
     };
     let Some(found) = topology.neighborhood(c.rank) else {
-        return fail(
-            Class::Topology,
-            "comm is a graph with edges that only one endpoint has specified; specify them on both",
-        );
+        return fail!(Topology:
+            "comm is a graph with edges that only one endpoint has specified; specify them on both");
     };
     Ok(found)
 }

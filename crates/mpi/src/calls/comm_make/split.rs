@@ -5,7 +5,7 @@ use crate::calls::coll::check::{self, CheckedArguments};
 use crate::calls::comm::{hints, same_hints};
 use kw_base::Peer;
 use kw_objects::comm::UNDEFINED;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::{CommH, InfoH};
 use kw_objects::info::Info;
 use kw_objects::state::Mpi;
@@ -18,10 +18,7 @@ use std::sync::Arc;
 pub fn comm_split(mpi: &Mpi, comm: CommH, color: i32, key: i32, newcomm: Out<CommH>) -> Res {
     let parent = Parent::new(mpi, comm)?;
     let valid = if color < 0 && color != UNDEFINED {
-        fail(
-            Class::Arg,
-            format!("color is {color}, but must not be negative (or MPI_UNDEFINED)"),
-        )
+        fail!(Arg: "color is {color}, but must not be negative (or MPI_UNDEFINED)")
     } else {
         Ok(())
     };
@@ -182,9 +179,6 @@ fn type_color(parent: &Parent, split_type: i32, info: Option<&Info>) -> Res<i32>
             (None, Some("mpi://SELF")) if split_type == RESOURCE_GUIDED => me.0 as i32,
             _ => UNDEFINED,
         }),
-        _ => fail(
-            Class::Arg,
-            format!("split_type is {split_type}, which is not a split type"),
-        ),
+        _ => fail!(Arg: "split_type is {split_type}, which is not a split type"),
     }
 }

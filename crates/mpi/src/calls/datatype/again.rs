@@ -174,10 +174,7 @@ fn put_together(recipe: &Recipe, parts: &[Layout]) -> Res<Layout> {
         made_by::SUBARRAY => return subarray(recipe, first()?),
         made_by::DARRAY => return darray(recipe, first()?),
         other => {
-            return fail(
-                Class::Intern,
-                format!("a datatype was made by combiner {other}, which is none"),
-            );
+            return fail!(Intern: "a datatype was made by combiner {other}, which is none");
         }
     };
     Ok(made?)

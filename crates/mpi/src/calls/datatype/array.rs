@@ -2,7 +2,7 @@
 
 use super::{combiner, enter, part, some};
 use kw_objects::datatype::Recipe;
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::TypeH;
 use kw_objects::state::Mpi;
 use kw_sys::args::{Ints, Out, Width};
@@ -19,19 +19,13 @@ pub(super) fn order(value: i32) -> Res<Order> {
     match value {
         ORDER_C => Ok(Order::C),
         ORDER_FORTRAN => Ok(Order::Fortran),
-        _ => fail(
-            Class::Arg,
-            format!("order is {value}, but must be MPI_ORDER_C or MPI_ORDER_FORTRAN"),
-        ),
+        _ => fail!(Arg: "order is {value}, but must be MPI_ORDER_C or MPI_ORDER_FORTRAN"),
     }
 }
 
 fn dimensions(ndims: i32, least: i32) -> Res<usize> {
     if ndims < least {
-        return fail(
-            Class::Arg,
-            format!("ndims is {ndims}, but must be {least} or more"),
-        );
+        return fail!(Arg: "ndims is {ndims}, but must be {least} or more");
     }
     Ok(ndims as usize)
 }
@@ -81,10 +75,7 @@ pub(super) fn distribution(how: i64, argument: i64) -> Res<Distribution> {
         DISTRIBUTE_NONE => Ok(Distribution::None),
         DISTRIBUTE_BLOCK => Ok(Distribution::Block(argument)),
         DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(argument)),
-        _ => fail(
-            Class::Arg,
-            format!("array_of_distribs holds {how}, which is not an MPI_DISTRIBUTE_ constant"),
-        ),
+        _ => fail!(Arg: "array_of_distribs holds {how}, which is not an MPI_DISTRIBUTE_ constant"),
     }
 }
 

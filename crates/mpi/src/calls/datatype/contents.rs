@@ -73,7 +73,7 @@ fn recipe(tables: &Tables, datatype: TypeH) -> Res<Arc<Recipe>> {
 
 fn room(name: &str, max: i64, n: usize) -> Res {
     if max < n as i64 {
-        return fail(Class::Arg, format!("{name} is {max}, but there are {n}"));
+        return fail!(Arg: "{name} is {max}, but there are {n}");
     }
     Ok(())
 }
@@ -127,10 +127,7 @@ pub fn type_get_contents(
     let tables = &mut guard.above;
     let recipe = recipe(tables, datatype)?;
     if !recipe.counts.is_empty() {
-        return fail(
-            Class::Type,
-            "the datatype was made by a large-count constructor; use MPI_Type_get_contents_c",
-        );
+        return fail!(Type: "the datatype was made by a large-count constructor; use MPI_Type_get_contents_c");
     }
     room("max_integers", max_integers, recipe.integers.len())?;
     room("max_addresses", max_addresses, recipe.addresses.len())?;

@@ -65,10 +65,7 @@ fn parameterised(
     newtype: Out<TypeH>,
 ) -> Res {
     let Some(like) = like.and_then(basic::by_handle) else {
-        return fail(
-            Class::Arg,
-            format!("no Fortran kind has precision and range {arguments:?}"),
-        );
+        return fail!(Arg: "no Fortran kind has precision and range {arguments:?}");
     };
     let mut key = [combiner, 0, 0];
     key[1..=arguments.len()].copy_from_slice(arguments);
@@ -129,9 +126,6 @@ pub fn type_match_size(_mpi: &Mpi, typeclass: i32, size: i32, datatype: Out<Type
             datatype.set(TypeH(row.2));
             Ok(())
         }
-        None => fail(
-            Class::Arg,
-            format!("typeclass {typeclass} has no datatype of {size} bytes"),
-        ),
+        None => fail!(Arg: "typeclass {typeclass} has no datatype of {size} bytes"),
     }
 }

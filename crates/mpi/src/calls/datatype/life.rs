@@ -4,7 +4,7 @@ use super::{combiner, part};
 use crate::calls::attr::{copy_all, delete_all};
 use kw_objects::attributes::Owner;
 use kw_objects::datatype::{Datatype, Recipe};
-use kw_objects::error::{Class, Res, fail};
+use kw_objects::error::{Res, fail};
 use kw_objects::handle::TypeH;
 use kw_objects::left::Made;
 use kw_objects::state::Mpi;
@@ -53,10 +53,7 @@ pub fn type_free(mpi: &Mpi, datatype: Out<TypeH>) -> Res {
     let guard = mpi.lock();
     let of = guard.above.datatype(handle)?;
     if of.lasting {
-        return fail(
-            Class::Type,
-            format!("{} is predefined and cannot be freed", of.name),
-        );
+        return fail!(Type: "{} is predefined and cannot be freed", of.name);
     }
     drop(guard);
     delete_all(mpi, Owner::Type(handle))?;
