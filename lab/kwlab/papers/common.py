@@ -19,7 +19,7 @@ def seed(number):
     return tomllib.loads((SEEDS / f"{number}.toml").read_text())
 
 
-def show(number, name, rows=None, columns=(), *, book=None, panels=None, net=None, **fields):
+def show(number, name, rows=None, columns=(), /, *, book=None, panels=None, net=None, **fields):
     """What a paper's table `shown` has under `name`: a heading, words, a picture of `panels`, and a
     table of `rows` whose head goes on with `columns`. Its texts contain the paper's texts, the
     network and `fields`; of these, `inner` stands before the table, `file` names the picture, and
