@@ -1,6 +1,5 @@
 //! Findings about invented machines.
 
-use super::super::Grade;
 use super::*;
 use kw_sys::netif::Interface;
 use std::path::PathBuf;
