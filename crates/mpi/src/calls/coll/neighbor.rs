@@ -26,23 +26,31 @@ enum Along {
 impl Operation for Along {
     const OWN_SHM_REGION: bool = false;
 
-    /// With KW_CHECK=1 the ranks first compare the data along their edges.
+    #[inline(always)]
     fn plan(self, state: &mut State, comm: CommH) -> Plan {
         let planned = planned(state, self, comm);
-        if !state.above.checking {
-            return planned;
+        if state.above.checking {
+            return self.checked(state, comm, planned);
         }
+        planned
+    }
+
+    #[inline(always)]
+    fn asked(&self) -> Option<Asked> {
+        None
+    }
+}
+
+impl Along {
+    /// With KW_CHECK=1 the ranks first compare the data along their edges.
+    #[cold]
+    fn checked(self, state: &mut State, comm: CommH, planned: Plan) -> Plan {
         let (name, s, r) = match self {
             Along::Allgather(s, r) => ("allgather", s, r),
             Along::Alltoall(s, r) => ("alltoall", s, r),
         };
         let name = format!("neighbor_{name}{}", r.letter());
         check::along(state, comm, &name, planned, (s, r))
-    }
-
-    #[inline(always)]
-    fn asked(&self) -> Option<Asked> {
-        None
     }
 }
 

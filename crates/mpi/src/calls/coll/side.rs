@@ -151,6 +151,9 @@ impl Side {
             }
             Side::Apart(args) => {
                 let first = buffers.len() as u32;
+                if first == 0 {
+                    buffers.reserve_exact(2 * n as usize); // the other side's come next
+                }
                 let (counts, bytes) = apart(tables, name, args, n, buffers)?;
                 (None, Counts::Apart(first, counts), bytes)
             }
