@@ -1,4 +1,4 @@
-//! Barrier on a shm region of a host with several domains: as `shm_tree` within each domain and
+//! Barrier on a shm region of a host with several domains: by a tree within each domain and
 //! between the heads of the domains; the root releases the other heads, and each of those releases
 //! its own ranks.
 

@@ -18,7 +18,6 @@ pub mod allreduce_linear;
 pub mod allreduce_nodes;
 pub mod allreduce_nodes_split;
 pub mod allreduce_rabenseifner;
-pub mod allreduce_reduce_bcast;
 pub mod allreduce_ring;
 pub mod allreduce_shm;
 pub mod allreduce_shm_levels;
@@ -36,7 +35,6 @@ pub mod barrier_dissemination;
 pub mod barrier_nodes;
 pub mod barrier_shm;
 pub mod barrier_shm_levels;
-pub mod barrier_shm_tree;
 pub mod barrier_tree;
 pub mod bcast_binomial;
 pub mod bcast_chain;
@@ -253,7 +251,6 @@ macro_rules! algorithms {
 // first number.
 algorithms! {
     Barrier, "shm_levels" / [4, 8, 16], Levels, barrier_shm_levels::emit, barrier_shm_levels::cost;
-    Barrier, "shm_tree" / [4, 8, 16], Shm, barrier_shm_tree::emit, barrier_shm_tree::cost;
     Barrier, "shm", Shm, barrier_shm::emit, barrier_shm::cost;
     Barrier, "dissemination", Nothing, barrier_dissemination::emit, barrier_dissemination::cost;
     Barrier, "nodes", Nodes, barrier_nodes::emit, barrier_nodes::cost;
@@ -308,7 +305,6 @@ algorithms! {
     Allreduce, "nodes_split", NodesFold, allreduce_nodes_split::emit, allreduce_nodes_split::cost, at_once;
     Allreduce, "linear", Nothing, allreduce_linear::emit, allreduce_linear::cost, at_once;
     Allreduce, "ring", Commutes, allreduce_ring::emit, allreduce_ring::cost, at_once;
-    Allreduce, "reduce_bcast", Nothing, allreduce_reduce_bcast::emit, allreduce_reduce_bcast::cost, at_once;
     Allreduce, "rabenseifner", Commutes, allreduce_rabenseifner::emit, allreduce_rabenseifner::cost, at_once;
     Allreduce, "shm_root" / KILOBYTES, Shm, allreduce_shm_root::emit, allreduce_shm_root::cost, at_once;
     ReduceScatter, "pairwise", Commutes, reduce_scatter_pairwise::emit, reduce_scatter_pairwise::cost, at_once;
