@@ -3,7 +3,7 @@
 //! operations. If `n` is not a power of two, the first ranks pair up before and after.
 
 use crate::call_view::parts_of;
-use crate::cost::{StepCosts, binomial_down, binomial_up, halves};
+use crate::cost::{StepCosts, halves};
 use crate::fold::Fold;
 use crate::halving::{Core, Seat};
 use crate::{CallView, Schedule};
@@ -42,11 +42,6 @@ pub fn emit(call: &CallView, s: &mut Schedule) {
 /// Nanoseconds, as [`crate::cost`] says.
 pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
     let (b, core) = (call.bytes as f64, Core::of(call.size));
-    // One element cannot be halved: it goes up a tree, and down.
-    if call.count == 1 {
-        let up = binomial_up(at, call.size, b, at.memory.combine(b));
-        return up + binomial_down(at, call.size, b);
-    }
     let pair = if core.twins > 0 {
         2.0 * at.down(1).one_way(b) + at.memory.combine(b)
     } else {

@@ -71,15 +71,12 @@ pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
     // The first piece goes down, and then one after the other as quickly as the busiest rank
     // handles one.
     let (pieces, b) = cut::long_pieces_of(&cut_as(call), 2);
-    let (mut first, mut each, mut readers) = (0.0, 0.0f64, 0.0);
+    let (mut first, mut each) = (0.0, 0.0f64);
     for (k, at) in at.levels() {
         first += down(k, fan, b, |_| at);
         let here: f64 = children(fan, k).map(f64::from).sum();
-        readers += here;
         let passes_on = at.memory.look() + at.memory.pass_on(f64::from(fan), b) + at.p.step;
         each = each.max(passes_on).max(at.memory.keep_reading(here, b));
     }
-    // The root is read at every level.
-    let together = readers * b * at.memory.port();
-    first + (pieces - 1.0) * each.max(together)
+    first + (pieces - 1.0) * each
 }

@@ -298,7 +298,7 @@ algorithms! {
     Reduce, "shm" / KILOBYTES, Shm, reduce_shm::emit, reduce_shm::cost, at_once;
     Allreduce, "shm_levels" / [4, 8, 16], ShortLevelsFold, allreduce_shm_levels::emit, allreduce_shm_levels::cost, at_once;
     Allreduce, "shm_tree" / [4, 8, 16], ShortShm, allreduce_shm_tree::emit, allreduce_shm_tree::cost, at_once;
-    Allreduce, "shm_parts" / KILOBYTES, Shm, allreduce_shm_parts::emit, allreduce_shm_parts::cost, at_once;
+    Allreduce, "shm_parts" / KILOBYTES, Shm, allreduce_shm_parts::emit, reduce_shm_parts::cost, at_once;
     Allreduce, "shm" / KILOBYTES, Shm, allreduce_shm::emit, allreduce_shm::cost, at_once;
     Allreduce, "doubling", Nothing, allreduce_doubling::emit, allreduce_doubling::cost, at_once;
     Allreduce, "nodes", NodesFold, allreduce_nodes::emit, allreduce_nodes::cost, at_once;

@@ -17,67 +17,18 @@ pub fn emit(call: &CallView, s: &mut Schedule) {
     combine(call, false, s);
 }
 
-/// Nanoseconds, as [`crate::cost`] says.
+/// Nanoseconds, as [`crate::cost`] says; of an allreduce, too.
 pub fn cost(call: &CallView, at: &StepCosts) -> f64 {
-    let n = f64::from(call.size);
-    let (pieces, work) = Work::of(call, at);
-    if work.is_short {
-        // The root has the only part, or sees it last: the others have come long ago.
-        let others_came = at.p.step + (n - 1.0) * at.p.more;
-        let collects = work.collects - work.collect;
-        return work.shows + work.folds + collects + at.memory.look_alone(n) + others_came;
-    }
-    let first = work.shows + work.folds + work.collects + at.memory.look_at_all(n);
-    // Later on the others are ahead of the root, which collects, and shows no sum.
-    let root = work.shows - work.sum + work.folds + work.collects + at.memory.look_alone(n);
-    let others = work.shows + work.folds + at.memory.look_at_all(n);
-    first + (pieces - 1.0) * root.max(others) + at.memory.look_alone(n)
-}
-
-/// The variant in which all ranks receive the result.
-pub fn cost_at_all(call: &CallView, at: &StepCosts) -> f64 {
-    let n = f64::from(call.size);
-    let (pieces, work) = Work::of(call, at);
-    let piece = work.shows + work.folds + work.collects + at.memory.look_at_all(n);
-    pieces * piece + at.memory.look_at_all(n)
-}
-
-/// Work of a rank for one piece, in nanoseconds.
-struct Work {
-    /// There are fewer elements than ranks.
-    is_short: bool,
-    /// Shows the piece, and its sum.
-    shows: f64,
-    /// Its sum alone.
-    sum: f64,
-    /// Combines its part.
-    folds: f64,
-    /// Reads one part of another.
-    collect: f64,
-    /// Reads the other ranks' parts.
-    collects: f64,
-}
-
-impl Work {
-    /// Number of pieces, and their lengths.
-    fn of(call: &CallView, at: &StepCosts) -> (f64, Work) {
-        let (pieces, b) = cut::long_pieces_of(call, 3);
-        let (n, others) = (f64::from(call.size), f64::from(call.size) - 1.0);
-        // Short data has fewer parts than there are ranks.
-        let parts = n.min(b / call.unit_bytes().max(1) as f64).max(1.0);
-        let (part, long) = (b / parts, f64::INFINITY);
-        let sum = at.memory.show_part(part, long);
-        let (collect, others_parts) = (at.memory.read_part(part, long), parts.min(others));
-        let work = Work {
-            is_short: parts < n,
-            shows: at.memory.show_part(b - part, long) + sum + 2.0 * at.p.step,
-            sum,
-            folds: others * at.memory.fold_part(part, long),
-            collect,
-            collects: others_parts * collect,
-        };
-        (pieces, work)
-    }
+    let (pieces, b) = cut::long_pieces_of(call, 3);
+    let (n, others) = (f64::from(call.size), f64::from(call.size) - 1.0);
+    // Short data has fewer parts than there are ranks.
+    let parts = n.min(b / call.unit_bytes().max(1) as f64).max(1.0);
+    let (part, long) = (b / parts, f64::INFINITY);
+    let shows = at.memory.show_part(b - part, long) + at.memory.show_part(part, long);
+    let folds = others * at.memory.fold_part(part, long);
+    let collects = parts.min(others) * at.memory.read_part(part, long);
+    let look = at.memory.look_at_all(n);
+    pieces * (shows + 2.0 * at.p.step + folds + collects + look) + look
 }
 
 /// Combines the data of all ranks at the root, or at all ranks.

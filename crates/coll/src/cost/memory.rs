@@ -164,12 +164,6 @@ impl<'a> Memory<'a> {
         let others = (k - 1.0).max(0.0);
         self.look() + (self.read(b) + others * self.p.reader).max(all + self.p.reader)
     }
-
-    /// Sees that all `n` ranks have raised, alone.
-    pub fn look_alone(&self, n: f64) -> f64 {
-        let others = (n - 2.0).max(0.0);
-        self.look() + others.min(1.0) * self.p.line + (others - 1.0).max(0.0) * self.p.more
-    }
 }
 
 /// Whether data is in the line of its owner's stage.

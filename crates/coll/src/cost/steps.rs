@@ -377,13 +377,7 @@ impl<'a> StepCosts<'a> {
         if more > 0.0 && !far.net && far.is_long(b) {
             return first + far.queue(n, more, b, each);
         }
-        // The ends have one to handle, and `next` counts the work of the rank before the last.
-        let passes_on = n.saturating_sub(2).max(1);
-        let meanwhile = |at: &StepCosts| match more > 0.0 && !at.net && at.is_long(b) {
-            true => at.take(b) + each,
-            false => 0.0,
-        };
-        first + self.chain(passes_on, meanwhile) + more * self.next(n, b, each)
+        first + more * self.next(n, b, each)
     }
 
     /// How long after the first piece the last of `more` further long ones is at the end of a chain
@@ -463,16 +457,6 @@ impl<'a> StepCosts<'a> {
             (true, _) => p.net_send + b * p.net_byte,
             (false, true) => p.send,
             (false, false) => p.send + b * p.send_byte,
-        }
-    }
-
-    /// Takes a message that came long ago, but was not asked for.
-    pub fn take_late(&self, b: f64) -> f64 {
-        let p = self.p;
-        match (self.is_long(b) && !self.goes_by_fetch(), self.net) {
-            (false, _) => self.take(b),
-            (true, true) => self.one_way(b) - p.net_send - p.latency,
-            (true, false) => self.one_way(b) - p.send - self.way(),
         }
     }
 

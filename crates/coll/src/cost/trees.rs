@@ -34,7 +34,7 @@ pub fn binomial_up(at: &StepCosts, n: u32, b: f64, each: f64) -> f64 {
     let hop = |level: u32| at.down(1 << level).one_way(b) + each;
     let full = (0..depth - 1).map(hop).sum::<f64>();
     let rest = if depth > 1 {
-        full + top.take_late(b) + each
+        full + top.take(b) + each
     } else {
         0.0
     };

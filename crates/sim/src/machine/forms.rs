@@ -49,8 +49,8 @@ const COARSE: &[(&str, f64)] = &[
     ("scatter shm", 0.10),
     // Trees whose last level is not complete.
     ("barrier tree", 0.10),
-    // The root alone waits at the end.
-    ("reduce shm_parts", 0.10),
+    // The form is that of the allreduce: here the root alone collects, and waits at the end.
+    ("reduce shm_parts", 0.20),
     // Short data has fewer parts than there are ranks, and few of these have work.
     ("allreduce shm_parts", 0.10),
     ("reduce shm_tree", 0.15),
