@@ -27,7 +27,7 @@ ALGORITHM = {
     ("bcast", "scatter"): "scatter_ring",
     ("allgather", "gather"): "gather_bcast",
     ("reduce_scatter", "reduce"): "reduce_scatterv",
-    ("allreduce", "reduce"): "reduce_bcast",
+    ("allreduce", "reduce"): "linear",
     ("allreduce", "reduce_scatter"): "rabenseifner",
 }
 
