@@ -42,8 +42,11 @@ static void answer_while_sending(void)
     MPI_Send(place[0], 1, MPI_CHAR, 1, LONG, all);
 }
 
-/* Takes a long message that has come, and makes room for the next. Its bytes; the last one is of
- * one byte. */
+/* The message of one byte has come, which is the last one. It may come before the last answer is
+ * looked for. */
+static int ended;
+
+/* Takes a long message that has come, and makes room for the next. Its bytes. */
 static int take_long(void)
 {
     int which, here, n;
@@ -52,7 +55,9 @@ static int take_long(void)
     if (!here || which == MPI_UNDEFINED)
         return 0;
     MPI_Get_count(&status, MPI_CHAR, &n);
-    if (n > 1)
+    if (n == 1)
+        ended = 1;
+    else
         MPI_Irecv(place[which], bytes, MPI_CHAR, 0, LONG, all, &requests[which]);
     return n;
 }
@@ -87,7 +92,8 @@ static double ask_while_receiving(struct batches *times)
     }
     took = MPI_Wtime() - began;
     ask(-1, &unused);
-    while (take_long() != 1) {}
+    while (!ended)
+        take_long();
     for (int i = 0; i < DEPTH; i++)
         if (requests[i] != MPI_REQUEST_NULL) {
             MPI_Cancel(&requests[i]);

@@ -8,11 +8,13 @@
  *                 fewer, 64 MB in all), then one short answer; each message is received into memory of its own
  *     unexpected  as stream, but rank 1 posts its receives only when all messages are there
  *     exchange    both send and receive at once
+ *     halo        as exchange, but both write what they send before, and read what they have received afterwards, as programs do:
+ *                 data that is sent again unchanged stays in the receiver's cache
  *     pipeline    rank 0 sends, one message after the other; rank 1 receives each and adds it up, then asks for the next:
  *                 the sender may be far ahead
  *     raw-pingpong, raw-stream    the same as pingpong and stream over a plain TCP connection, polling: what there is to reach
  * Modes (default: send) say how the sender sends: send, ssend, bsend, rsend, isend, persistent.
- * rsend needs a posted receive, so it is measured in stream and exchange only; bsend not in pipeline.
+ * rsend needs a posted receive, so it is measured in stream, exchange and halo only; bsend not in pipeline.
  *
  * Time is of one message in one direction. Method as in coll.c (also --turns): batches of
  * iterations between two looks at the clock, slower rank's time; order statistics of the
@@ -33,9 +35,9 @@
 #define ROOM (64 << 20) /* bytes in flight, if that is more than one message */
 #define LINE 64         /* bytes: where the memory of a message begins */
 
-enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, PIPELINE, RAW_PINGPONG, RAW_STREAM, KINDS };
+enum kind { PINGPONG, STREAM, UNEXPECTED, EXCHANGE, HALO, PIPELINE, RAW_PINGPONG, RAW_STREAM, KINDS };
 enum mode { SEND, SSEND, BSEND, RSEND, ISEND, PERSISTENT, MODES };
-static const char *const kind_names[] = {"pingpong", "stream", "unexpected", "exchange", "pipeline", "raw-pingpong", "raw-stream"};
+static const char *const kind_names[] = {"pingpong", "stream", "unexpected", "exchange", "halo", "pipeline", "raw-pingpong", "raw-stream"};
 static const char *const mode_names[] = {"send", "ssend", "bsend", "rsend", "isend", "persistent"};
 
 static int rank, size;
@@ -151,17 +153,32 @@ static void exchange(enum mode mode, int bytes)
 
 static volatile unsigned long sum;
 
+static void add_up(int bytes)
+{
+    unsigned long added = 0;
+    for (int i = 0; i < bytes / (int)sizeof added; i++)
+        added += ((unsigned long *)got)[i];
+    sum = added;
+}
+
+static void halo(enum mode mode, int bytes)
+{
+    static unsigned long step;
+    step++;
+    for (int i = 0; i < bytes / (int)sizeof step; i++)
+        ((unsigned long *)given)[i] = step;
+    exchange(mode, bytes);
+    add_up(bytes);
+}
+
 static void pipeline(enum mode mode, int bytes)
 {
     if (rank == 0) {
         send_one(mode, bytes, 1);
         return;
     }
-    unsigned long added = 0;
     receive_one(bytes, 0);
-    for (int i = 0; i < bytes / (int)sizeof added; i++)
-        added += ((unsigned long *)got)[i];
-    sum = added;
+    add_up(bytes);
 }
 
 static int raw = -1;
@@ -191,12 +208,12 @@ static void raw_stream(enum mode mode, int bytes)
     }
 }
 
-static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange, pipeline, raw_pingpong, raw_stream};
+static void (*const kinds[])(enum mode, int) = {pingpong, stream, unexpected, exchange, halo, pipeline, raw_pingpong, raw_stream};
 static int is_raw(enum kind kind) { return kind == RAW_PINGPONG || kind == RAW_STREAM; }
 
 static int messages(enum kind kind, int bytes)
 {
-    return kind == PINGPONG || kind == RAW_PINGPONG ? 2 : kind == EXCHANGE || kind == PIPELINE ? 1 : in_flight(bytes);
+    return kind == PINGPONG || kind == RAW_PINGPONG ? 2 : kind == EXCHANGE || kind == HALO || kind == PIPELINE ? 1 : in_flight(bytes);
 }
 
 static double processor_time(void)
@@ -333,7 +350,7 @@ static int is_measured(enum kind kind, enum mode mode, int which)
 {
     if (is_raw(kind))
         return which == 0;
-    return mode == RSEND ? kind == STREAM || kind == EXCHANGE : mode != BSEND || kind != PIPELINE;
+    return mode == RSEND ? kind == STREAM || kind == EXCHANGE || kind == HALO : mode != BSEND || kind != PIPELINE;
 }
 
 static void prepare(int largest, size_t room)
