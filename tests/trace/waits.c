@@ -1,25 +1,45 @@
-/* Waits whose causes are known, for tests/trace/test_trace.py; three ranks. Nothing depends on how fast they are: who is to be waited
-   for goes on when it knows that the other one is inside its call. It knows that because a synchronous message of its is matched
-   there; so the other one must not be served by an event thread (KW_EVENT_THREAD=no). */
+/* Waits whose causes are known, for tests/trace/test_trace.py; three ranks of a host. Nothing depends on how fast they are: who is to
+   be waited for goes on when it knows that the other one is inside its call. It knows that because a synchronous message of its is
+   matched there; so the other one must not be served by an event thread (KW_EVENT_THREAD=no), and calls nothing of MPI between the
+   word that lets the message be sent and the call that waits. */
 #include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { BYTES = 4 << 20, WAITS = 100, GOES };
+enum { RANKS = 3, BYTES = 4 << 20, WAITS = 100 };
 
 static int rank, word, sum;
 static char *big;
 static MPI_Request pending;
+/* In memory that the ranks share: how often each was about to wait for each. */
+static atomic_int (*announced)[RANKS];
 
 /* The next call of this rank waits for another one, ... */
 static void about_to_wait(int for_whom) {
     MPI_Irecv(&word, 1, MPI_INT, for_whom, WAITS, MPI_COMM_WORLD, &pending);
-    MPI_Send(&rank, 1, MPI_INT, for_whom, GOES, MPI_COMM_WORLD);
+    announced[rank][for_whom]++;
 }
 
 /* ... which goes on from here when it does. */
 static void until_waits(int who) {
-    MPI_Recv(&word, 1, MPI_INT, who, GOES, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    static int seen[RANKS];
+    while (announced[who][rank] == seen[who]) sched_yield();
+    seen[who]++;
     MPI_Ssend(&rank, 1, MPI_INT, who, WAITS, MPI_COMM_WORLD);
+}
+
+/* Memory of rank 0. */
+static MPI_Win share_memory(void) {
+    MPI_Win win;
+    MPI_Aint bytes;
+    int unit;
+    MPI_Win_allocate_shared(rank == 0 ? RANKS * sizeof *announced : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &announced, &win);
+    MPI_Win_shared_query(win, 0, &bytes, &unit, &announced);
+    if (rank == 0) memset(announced, 0, bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return win;
 }
 
 static void has_waited(void) { MPI_Wait(&pending, MPI_STATUS_IGNORE); }
@@ -167,9 +187,11 @@ static void windows(void) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
         MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
         MPI_Win_flush(2, win);
+        MPI_Send(&rank, 1, MPI_INT, 1, 5, MPI_COMM_WORLD); /* it has the lock */
         until_waits(1);
         MPI_Win_unlock(2, win);
     } else if (rank == 1) {
+        MPI_Recv(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win);
         MPI_Put(&rank, 1, MPI_INT, 2, 0, 1, MPI_INT, win);
         about_to_wait(0);
@@ -254,6 +276,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     big = calloc(1, BYTES);
+    MPI_Win shared = share_memory();
     late_receiver();
     probes();
     wrong_order();
@@ -263,6 +286,7 @@ int main(int argc, char **argv) {
     fences();
     posts();
     completes();
+    MPI_Win_free(&shared);
     MPI_Finalize();
     free(big);
     return 0;
