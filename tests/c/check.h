@@ -90,6 +90,18 @@ static inline long check_kilobytes(const char *name) {
     return kb;
 }
 
+/* Of a frame that is a header and a number: what its receiver keeps of it, in bytes for each of its bytes. */
+#define MEMORY_PER_BYTE 7
+
+/* Bytes that the kernel takes at most for a TCP connection, unread. */
+static inline long long check_kernel_bytes(void) {
+    long long least, first, most = 4 << 20;
+    FILE *f = fopen("/proc/sys/net/ipv4/tcp_wmem", "r");
+    if (f && fscanf(f, "%lld %lld %lld", &least, &first, &most) != 3) most = 4 << 20;
+    if (f) fclose(f);
+    return most;
+}
+
 /* Whether the ranks compare their calls before they do anything else. */
 static inline int is_checked(void) {
     const char *check = getenv("KW_CHECK");

@@ -8,16 +8,6 @@
 #include <unistd.h>
 
 #define LARGE (4 << 20)
-#define MEMORY_PER_BYTE 7 /* of a frame that is a header and a number: what the receiver keeps of it */
-
-/* Bytes that the kernel takes at most for a connection, unread. */
-static long long of_kernel(void) {
-    long long least, first, most = 4 << 20;
-    FILE *f = fopen("/proc/sys/net/ipv4/tcp_wmem", "r");
-    if (f && fscanf(f, "%lld %lld %lld", &least, &first, &most) != 3) most = 4 << 20;
-    if (f) fclose(f);
-    return most;
-}
 
 /* Stops this process in a moment, and lets it go on later. */
 static pid_t be_stopped(void) {
@@ -42,7 +32,7 @@ int main(int argc, char **argv) {
         for (i = 0; i < many; i++) OK(MPI_Send(&i, 1, MPI_LONG, 1, 1, MPI_COMM_WORLD));
         OK(MPI_Recv(large, LARGE, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         long long grew = (check_kilobytes("VmHWM") - before) * 1024LL;
-        if (STRICT && grew > 2 * of_kernel() + (16 << 20)) FAILED("the sender's memory grew by %lld bytes", grew);
+        if (STRICT && grew > 2 * check_kernel_bytes() + (16 << 20)) FAILED("the sender's memory grew by %lld bytes", grew);
     } else if (check_rank == 1) {
         // Something goes on, so messages are taken in while this rank computes.
         OK(MPI_Isend(large, LARGE, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &r));
@@ -56,7 +46,7 @@ int main(int argc, char **argv) {
         OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
         CHECK_EQ(wrong, 0);
         long long grew = (check_kilobytes("VmHWM") - before) * 1024LL;
-        if (STRICT && grew > 2 * 8ll * many + (64 << 20) + MEMORY_PER_BYTE * of_kernel()) FAILED("the receiver's memory grew by %lld bytes", grew);
+        if (STRICT && grew > 2 * 8ll * many + (64 << 20) + MEMORY_PER_BYTE * check_kernel_bytes()) FAILED("the receiver's memory grew by %lld bytes", grew);
     }
     meet();
     return check_end();
