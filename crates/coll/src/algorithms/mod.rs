@@ -255,9 +255,9 @@ algorithms! {
     Barrier, "dissemination", Nothing, barrier_dissemination::emit, barrier_dissemination::cost;
     Barrier, "nodes", Nodes, barrier_nodes::emit, barrier_nodes::cost;
     Barrier, "tree" / [4, 2, 8, 16, 32], Nothing, barrier_tree::emit, barrier_tree::cost;
+    Bcast, "shm" / KILOBYTES, Shm, bcast_shm::emit, bcast_shm::cost, at_once;
     Bcast, "shm_levels" / [4, 8, 16], Levels, bcast_shm_levels::emit, bcast_shm_levels::cost, at_once;
     Bcast, "shm_tree" / [4, 8, 16], ShortShm, bcast_shm_tree::emit, bcast_shm_tree::cost, at_once;
-    Bcast, "shm" / KILOBYTES, Shm, bcast_shm::emit, bcast_shm::cost, at_once;
     Bcast, "nodes", Nodes, bcast_nodes::emit, bcast_nodes::cost, at_once;
     Bcast, "nodes_chain" / [4, 16, 64], Nodes, bcast_nodes_chain::emit, bcast_nodes_chain::cost, at_once;
     Bcast, "linear", Nothing, bcast_linear::emit, bcast_linear::cost, at_once;
