@@ -107,5 +107,5 @@ def legend_below(figure, axes):
         loc="outside lower center",
         frameon=False,
         fontsize=8,
-        ncols=min(len(found), 5),
+        ncols=min(len(found), 5, max(1, round(figure.get_figwidth() / 1.8))),
     )
