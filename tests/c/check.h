@@ -93,13 +93,23 @@ static inline long check_kilobytes(const char *name) {
 /* Of a frame that is a header and a number: what its receiver keeps of it, in bytes for each of its bytes. */
 #define MEMORY_PER_BYTE 7
 
-/* Bytes that the kernel takes at most for a TCP connection, unread. */
-static inline long long check_kernel_bytes(void) {
-    long long least, first, most = 4 << 20;
-    FILE *f = fopen("/proc/sys/net/ipv4/tcp_wmem", "r");
-    if (f && fscanf(f, "%lld %lld %lld", &least, &first, &most) != 3) most = 4 << 20;
+/* The last number of a file of /proc/sys/net/ipv4; `otherwise` where it cannot be read. */
+static inline long long check_most_bytes(const char *name, long long otherwise) {
+    long long least, first, most;
+    FILE *f = fopen(name, "r");
+    if (!f || fscanf(f, "%lld %lld %lld", &least, &first, &most) != 3) most = otherwise;
     if (f) fclose(f);
     return most;
+}
+
+/* Bytes that the kernel of a sender takes at most for a TCP connection. */
+static inline long long check_kernel_bytes_sent(void) {
+    return check_most_bytes("/proc/sys/net/ipv4/tcp_wmem", 4 << 20);
+}
+
+/* The same with those that the receiver's kernel takes, unread. */
+static inline long long check_kernel_bytes(void) {
+    return check_kernel_bytes_sent() + check_most_bytes("/proc/sys/net/ipv4/tcp_rmem", 6 << 20);
 }
 
 /* Whether the ranks compare their calls before they do anything else. */
