@@ -90,27 +90,34 @@ static inline long check_kilobytes(const char *name) {
     return kb;
 }
 
-/* Of a frame that is a header and a number: what its receiver keeps of it, in bytes for each of its bytes. */
-#define MEMORY_PER_BYTE 7
-
-/* The last number of a file of /proc/sys/net/ipv4; `otherwise` where it cannot be read. */
-static inline long long check_most_bytes(const char *name, long long otherwise) {
+/* Bytes that the kernel takes at most for a TCP connection, from the last number of a file of /proc/sys/net/ipv4: tcp_wmem for the
+ * sender, tcp_rmem for the receiver; `otherwise` where it cannot be read. */
+static inline long long check_kernel_bytes(const char *name, long long otherwise) {
+    char path[64];
     long long least, first, most;
-    FILE *f = fopen(name, "r");
+    snprintf(path, sizeof path, "/proc/sys/net/ipv4/%s", name);
+    FILE *f = fopen(path, "r");
     if (!f || fscanf(f, "%lld %lld %lld", &least, &first, &most) != 3) most = otherwise;
     if (f) fclose(f);
     return most;
 }
 
-/* Bytes that the kernel of a sender takes at most for a TCP connection. */
-static inline long long check_kernel_bytes_sent(void) {
-    return check_most_bytes("/proc/sys/net/ipv4/tcp_wmem", 4 << 20);
+/* A flood: messages of one number that a receiver which does not run finds in the kernels of both sides when it runs again. It keeps
+ * seven bytes for each of theirs, besides 64 MB. */
+static inline long long check_flood_kept(void) {
+    const char *paths = getenv("KW_PATHS");
+    int tcp = paths && strstr(paths, "tcp") && !strstr(paths, "shm");
+    return (64 << 20) + 7 * (check_kernel_bytes("tcp_wmem", 4 << 20) + (tcp ? check_kernel_bytes("tcp_rmem", 6 << 20) : 0));
 }
 
-/* The same with those that the receiver's kernel takes, unread. */
-static inline long long check_kernel_bytes(void) {
-    return check_kernel_bytes_sent() + check_most_bytes("/proc/sys/net/ipv4/tcp_rmem", 6 << 20);
+/* Messages of a flood: a receiver that kept all of them (280 bytes each) would exceed check_flood_limit. */
+static inline long check_flood_messages(void) {
+    long enough = check_flood_kept() / 200, some = check_times(1000000, 500000);
+    return some > enough ? some : enough;
 }
+
+/* Bytes by which the memory of a receiver may grow in a flood of `many` messages. */
+static inline long long check_flood_limit(long many) { return 2 * 8ll * many + check_flood_kept(); }
 
 /* Whether the ranks compare their calls before they do anything else. */
 static inline int is_checked(void) {
