@@ -42,6 +42,7 @@ fn what_a_broken_connection_carried_goes_again() {
         .map_while(|c| out.hand_out(c))
         .collect();
     assert_eq!(out.lost(1), 2);
+    assert!(!out.payloads[0].again.is_empty());
     let again: Vec<_> = std::iter::from_fn(|| out.hand_out(0)).collect();
     assert_eq!(again, [given[3], given[1]]);
     assert_eq!(out.lost(1), 0);
